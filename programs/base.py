@@ -1,0 +1,65 @@
+"""What the four methods share: options, question inputs, pickling by value."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import dspy
+
+from programs.options import ChainOptions, make_options
+from retrieval.base import Reader, Search
+from signatures.templates import Method
+
+
+class Program(dspy.Module):  # type: ignore[misc]
+    """Base of the four methods: a DSPy module that answers one question.
+
+    Programs hold options, not connections, and survive deepcopy and pickling.
+
+    Args:
+        search: Search backend; methods that do not search take none.
+        reader: Page reader; by default the one that comes with the search backend (`search.reader()`), else a `WebReader`.
+        options: The options.
+        **changes: Options to set on top, by name.
+
+    Raises:
+        OptionError: An option is unknown or impossible.
+    """
+
+    method: ClassVar[Method]
+
+    def __init__(
+        self, search: Search | None = None, reader: Reader | None = None, options: ChainOptions | None = None, **changes: Any
+    ) -> None:
+        super().__init__()
+        self.options = make_options(options, **changes)
+        self.search = search
+        self.reader = reader if reader is not None or search is None else default_reader(search)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self._arguments(), self.dump_state())
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"search": self.search, "reader": self.reader, "options": self.options}
+
+    def _question(self, question: str, question_title: str, starter_code: str) -> dict[str, Any]:
+        if self.options.task != "code":
+            return {"question": question}
+        return {"question": question, "question_title": question_title, "starter_code": starter_code}
+
+
+def default_reader(search: Search) -> Reader:
+    """Return the reader that comes with a search backend, else a `WebReader`."""
+    own = getattr(search, "reader", None)
+    if callable(own):
+        reader: Reader = own()
+        return reader
+    from retrieval.web import WebReader
+
+    return WebReader()
+
+
+def _rebuild(cls: type[Program], arguments: dict[str, Any], state: dict[str, Any]) -> Program:
+    program = cls(**arguments)
+    program.load_state(state)
+    return program

@@ -1,0 +1,124 @@
+"""Carries out the operations of a chain, once with blocking calls and once with asyncio.
+
+The loop of a program (programs/chain.py, programs/refine.py) knows nothing of IO; this is the only place where its
+operations meet a language model, a search backend or a reader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, TypeVar
+
+from programs.language_model import ChainModel
+from programs.operations import (
+    CallPredictor,
+    CountTokens,
+    Generate,
+    HoldBack,
+    Operation,
+    PageReply,
+    ReadPages,
+    SearchFor,
+    SearchReply,
+    Steps,
+)
+from retrieval.base import Reader, Search
+from retrieval.sync import run_sync
+from signatures.errors import OptionError, ReadError
+
+T = TypeVar("T")
+
+
+class Driver:
+    """Runs a loop of operations against one language model, one search backend and one reader.
+
+    Args:
+        model: The language model as chains use it.
+        search: Search backend, or None for programs that do not search.
+        reader: Page reader, or None for programs that do not read.
+    """
+
+    def __init__(self, model: ChainModel, search: Search | None = None, reader: Reader | None = None) -> None:
+        self.model = model
+        self.search = search
+        self.reader = reader
+
+    def run(self, steps: Steps[T]) -> T:
+        """Run a loop with blocking calls and return its result; an operation's error is raised inside the loop."""
+        result: Any = None
+        error: Exception | None = None
+        while True:
+            try:
+                operation = steps.send(result) if error is None else steps.throw(error)
+            except StopIteration as done:
+                return done.value  # type: ignore[no-any-return]
+            result, error = None, None
+            try:
+                result = self._perform(operation)
+            except Exception as exc:
+                error = exc
+
+    async def arun(self, steps: Steps[T]) -> T:
+        """Run a loop on the running event loop and return its result; an operation's error is raised inside the loop."""
+        result: Any = None
+        error: Exception | None = None
+        while True:
+            try:
+                operation = steps.send(result) if error is None else steps.throw(error)
+            except StopIteration as done:
+                return done.value  # type: ignore[no-any-return]
+            result, error = None, None
+            try:
+                result = await self._aperform(operation)
+            except Exception as exc:
+                error = exc
+
+    def _perform(self, operation: Operation) -> Any:
+        match operation:
+            case Generate():
+                return self.model.generate(operation)
+            case CountTokens():
+                return self.model.count(operation)
+            case HoldBack():
+                return self.model.hold_back(operation.text)
+            case CallPredictor():
+                return operation.predictor(**operation.inputs)
+            case SearchFor() | ReadPages():
+                return run_sync(self._aperform(operation))
+
+    async def _aperform(self, operation: Operation) -> Any:
+        match operation:
+            case Generate():
+                return await self.model.agenerate(operation)
+            case CountTokens():
+                return await self.model.acount(operation)
+            case HoldBack():
+                return await self.model.ahold_back(operation.text)
+            case CallPredictor():
+                return await operation.predictor.acall(**operation.inputs)
+            case SearchFor():
+                return await self._search(operation)
+            case ReadPages():
+                return list(await asyncio.gather(*(self._read(url) for url in operation.urls)))
+
+    async def _search(self, operation: SearchFor) -> SearchReply:
+        if self.search is None:
+            raise OptionError("This program searches, and it was given no search backend; pass search=LocalSearch(...) or another.")
+        with_origin = getattr(self.search, "search_with_origin", None)
+        if with_origin is not None:
+            hits, cached = await with_origin(operation.query, operation.k)
+        else:
+            hits, cached = await self.search.search(operation.query, operation.k), False
+        return SearchReply(list(hits)[: operation.k], cached, self.search.name)
+
+    async def _read(self, url: str) -> PageReply:
+        if self.reader is None:
+            raise OptionError("This program reads pages, and it was given no reader; pass reader=WebReader() or another.")
+        started = time.time()
+        try:
+            with_origin = getattr(self.reader, "read_with_origin", None)
+            page, cached = await with_origin(url) if with_origin is not None else (await self.reader.read(url), False)
+        except ReadError as error:
+            return PageReply(url, None, error, False, started, time.time())
+        return PageReply(url, page, None, cached, started, time.time())

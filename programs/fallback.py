@@ -1,0 +1,69 @@
+"""The paper's fallback: where a method gives no valid answer, the direct answer stands in (section 4.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+
+from metrics.extraction import is_valid
+
+
+class WithFallback(dspy.Module):  # type: ignore[misc]
+    """Runs a program, and `direct` where the program's answer is not valid.
+
+    The direct answer is taken only if it is valid itself, else the program's own is kept. `prediction.fallback` says whether
+    it was taken; reasoning, searches and finish stay those of the program, usage and events cover both.
+
+    Args:
+        program: The program to run first.
+        direct: The program that answers without search.
+    """
+
+    def __init__(self, program: Any, direct: Any) -> None:
+        super().__init__()
+        self.program = program
+        self.direct = direct
+
+    @property
+    def method(self) -> str:
+        """Method of the program that runs first."""
+        return str(self.program.method)
+
+    @property
+    def options(self) -> Any:
+        """Options of the program that runs first."""
+        return self.program.options
+
+    def forward(self, **question: Any) -> dspy.Prediction:
+        """Answer a question; arguments, result and errors as in the wrapped program."""
+        prediction = self.program(**question)
+        if self._valid(prediction):
+            return _mark(prediction, taken=False)
+        return self._merge(prediction, self.direct(**question))
+
+    async def aforward(self, **question: Any) -> dspy.Prediction:
+        """Answer a question on the running event loop; arguments, result and errors as in `forward`."""
+        prediction = await self.program.acall(**question)
+        if self._valid(prediction):
+            return _mark(prediction, taken=False)
+        return self._merge(prediction, await self.direct.acall(**question))
+
+    def _valid(self, prediction: dspy.Prediction) -> bool:
+        return is_valid(prediction.answer, self.options.task)
+
+    def _merge(self, prediction: dspy.Prediction, direct: dspy.Prediction) -> dspy.Prediction:
+        from programs.predictor import add_usage
+
+        taken = self._valid(direct)
+        if taken:
+            prediction.answer = direct.answer
+            prediction.direct_reasoning = direct.reasoning
+        prediction.events = [*prediction.events, *direct.events]
+        prediction.usage = add_usage(prediction.events)
+        return _mark(prediction, taken=taken)
+
+
+def _mark(prediction: dspy.Prediction, *, taken: bool) -> dspy.Prediction:
+    prediction.fallback = taken
+    return prediction

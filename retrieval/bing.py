@@ -1,0 +1,117 @@
+"""Bing Web Search v7: its request and reply shape, at an endpoint of your choice.
+
+Microsoft retired its own endpoint in August 2025; proxies and recorded replies still speak this shape.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from retrieval.base import Hit
+from retrieval.client import HttpClient, Limits
+from retrieval.passages import strip_tags
+from signatures.errors import SearchError
+
+MOST_PER_REQUEST = 50
+"""The API gives no more results than this in one reply."""
+
+
+class BingSearch:
+    """Searches a server that speaks Bing Web Search v7.
+
+    Args:
+        endpoint: Full URL of its search route; by default the environment's BING_ENDPOINT.
+        key: Subscription key; by default the environment's BING_KEY.
+        market: Market of the results, such as `en-US` or `zh-CN`.
+        language: Language of the interface strings; by default the market's.
+        limits: Time-outs, retries and caps.
+    """
+
+    name = "bing"
+
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        key: str | None = None,
+        market: str = "en-US",
+        language: str | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self.market = market
+        self.language = language or market.partition("-")[0]
+        self._key = key
+        self._client = HttpClient(self.name, SearchError, limits=limits)
+
+    async def search(self, query: str, k: int) -> list[Hit]:
+        """Search; see `retrieval.base.Search.search`. More than 50 hits cannot be had."""
+        endpoint = self._setting(self.endpoint, "BING_ENDPOINT", "the URL of a server that speaks Bing v7")
+        key = self._setting(self._key, "BING_KEY", "your subscription key")
+        what = f"the query {query!r:.200}"
+        try:
+            reply = await self._client.request_json(
+                "GET",
+                endpoint,
+                what=what,
+                params={
+                    "q": query,
+                    "mkt": self.market,
+                    "setLang": self.language,
+                    "count": str(max(1, min(k, MOST_PER_REQUEST))),
+                    "textDecorations": "true",
+                    "textFormat": "HTML",
+                },
+                headers={"Ocp-Apim-Subscription-Key": key},
+                secrets=(key,),
+            )
+        except SearchError as error:
+            if error.status != 410:
+                raise
+            raise SearchError(
+                f"bing: {what} failed: the endpoint answers 410, it is retired (Microsoft closed its own in August "
+                "2025). Set BING_ENDPOINT to a proxy that speaks Bing v7, or choose another search backend.",
+                provider=self.name,
+                status=410,
+                body=error.body,
+            ) from error
+        return self._parse(reply, what)[:k]
+
+    def identity(self) -> str:
+        """Return endpoint, market and language."""
+        endpoint = self.endpoint or os.environ.get("BING_ENDPOINT", "")
+        return f"{self.name}:{endpoint}:{self.market}:{self.language}"
+
+    def _setting(self, value: str | None, variable: str, meaning: str) -> str:
+        found = value or os.environ.get(variable, "")
+        if not found:
+            raise SearchError(
+                f"bing: the environment variable {variable} is not set; set it to {meaning}.", provider=self.name
+            )
+        return found
+
+    def _parse(self, reply: Any, what: str) -> list[Hit]:
+        try:
+            # A query without results has no `webPages`.
+            pages = reply.get("webPages") or {}
+            records = pages.get("value") or []
+            hits = [_hit(record) for record in records]
+        except (AttributeError, TypeError) as error:
+            raise SearchError(
+                f"bing: {what} failed: the reply does not have the shape of Bing v7.", provider=self.name, status=200
+            ) from error
+        return [hit for hit in hits if hit.url]
+
+
+def _hit(record: Any) -> Hit:
+    def text(name: str) -> str:
+        value = record.get(name)
+        return value if isinstance(value, str) else ""
+
+    return Hit(
+        title=strip_tags(text("name")),
+        url=text("url"),
+        snippet=strip_tags(text("snippet")),
+        date=text("datePublished").partition("T")[0],
+        site=text("siteName"),
+    )

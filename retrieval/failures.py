@@ -1,0 +1,137 @@
+"""What can go wrong with a request, and how it becomes an error for people."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from signatures.errors import ReadError, RetrievalError
+
+RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
+SHOWN_CHARS = 200
+_KEPT_BYTES = 4000
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failed attempt.
+
+    Attributes:
+        reason: Short word that runs count by; see `signatures.errors.ReadError`.
+        text: What happened, for people.
+        status: HTTP status, or None.
+        body: Start of the reply.
+        again: Whether trying again can help.
+        retry_after: Seconds the server asks to wait, or None.
+    """
+
+    reason: str
+    text: str
+    status: int | None = None
+    body: str = ""
+    again: bool = False
+    retry_after: float | None = None
+
+
+class FailureError(Exception):
+    """Carries a `Failure` out of the middle of an attempt.
+
+    Args:
+        failure: What went wrong.
+    """
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.text)
+        self.failure = failure
+
+
+def status_failure(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+    """Describe a reply whose status is no success.
+
+    Args:
+        status: HTTP status, from 300.
+        headers: Header fields, names in lower case.
+        body: The reply.
+
+    Returns:
+        The failure; 429 and 5xx can be tried again.
+    """
+    reasons = {401: "blocked", 403: "blocked", 451: "blocked", 404: "not_found", 410: "not_found"}
+    limited = " (rate limited)" if status == 429 else ""
+    again = status in RETRIED_STATUSES
+    return Failure(
+        reason=reasons.get(status, "http"),
+        text=f"the server answered {status}{limited}",
+        status=status,
+        body=reply_start(body),
+        again=again,
+        retry_after=retry_after_seconds(headers) if again else None,
+    )
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """Read how long a server asks to wait.
+
+    Args:
+        headers: Header fields, names in lower case.
+
+    Returns:
+        Seconds from `Retry-After`, given as seconds or as a date; None without it or if it makes no sense.
+    """
+    value = headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def reply_start(body: bytes) -> str:
+    """Return the start of a reply on one line, for a failure's `body`."""
+    return " ".join(body[:_KEPT_BYTES].decode("utf-8", "replace").split())
+
+
+def to_error(
+    failure: Failure,
+    error: type[RetrievalError],
+    provider: str,
+    what: str,
+    *,
+    attempts: int = 1,
+    secrets: Iterable[str] = (),
+) -> RetrievalError:
+    """Make the error that callers see.
+
+    Args:
+        failure: The last failed attempt.
+        error: `SearchError` or `ReadError`.
+        provider: Name of the backend or reader.
+        what: What was asked for: `the query 'x'`, `the page https://…`.
+        attempts: Attempts made.
+        secrets: Strings to black out wherever they occur.
+
+    Returns:
+        The error, with the first 200 characters of the reply.
+    """
+    message = f"{provider}: {what} failed: {failure.text}"
+    if attempts > 1:
+        message += f", tried {attempts} times"
+    if failure.retry_after is not None:
+        message += f"; the server asks to wait {failure.retry_after:.0f} s"
+    # Blacked out before it is cut: half a key would no longer be recognised.
+    message, body = _black_out(message, secrets), _black_out(failure.body, secrets)[:SHOWN_CHARS]
+    # The start of an HTML page says nothing to a reader; it stays in the error's `body`.
+    message += f": {body}" if body and not body.startswith("<") else "."
+    if issubclass(error, ReadError):
+        return error(message, reason=failure.reason, provider=provider, status=failure.status, body=body)
+    return error(message, provider=provider, status=failure.status, body=body)
+
+
+def _black_out(text: str, secrets: Iterable[str]) -> str:
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "***").replace(quote(secret, safe=""), "***")
+    return text

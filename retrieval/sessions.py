@@ -1,0 +1,89 @@
+"""Pooled connections: one session for each event loop, and a cap on the requests in flight to a host."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import aiohttp
+from yarl import URL
+
+from retrieval.guard import GuardedResolver
+
+_Loop = asyncio.AbstractEventLoop
+
+
+class _Pool:
+    def __init__(self) -> None:
+        self.sessions: dict[bool, aiohttp.ClientSession] = {}
+        self.slots: WeakValueDictionary[tuple[str, int], asyncio.Semaphore] = WeakValueDictionary()
+        self.closer: AsyncGenerator[None, None] | None = None
+
+
+_pools: WeakKeyDictionary[_Loop, _Pool] = WeakKeyDictionary()
+
+
+def session(guarded: bool) -> aiohttp.ClientSession:
+    """Return the running loop's session; it is closed with the loop.
+
+    Args:
+        guarded: Whether it connects to public addresses only.
+
+    Returns:
+        An open session without a cap on connections in all and without cookies.
+    """
+    pool = _pool()
+    current = pool.sessions.get(guarded)
+    if current is None or current.closed:
+        connector = aiohttp.TCPConnector(limit=0, resolver=GuardedResolver() if guarded else None)
+        current = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+        pool.sessions[guarded] = current
+    return current
+
+
+@contextlib.asynccontextmanager
+async def host_slot(url: str, per_host: int) -> AsyncIterator[None]:
+    """Hold one of the slots for a host.
+
+    Args:
+        url: Address about to be requested.
+        per_host: Number of slots.
+
+    Yields:
+        Once a slot is free.
+    """
+    try:
+        host = URL(url).host or ""
+    except ValueError:
+        host = ""
+    slots = _pool().slots
+    slot = slots.get((host, per_host))
+    if slot is None:
+        slot = asyncio.Semaphore(per_host)
+        slots[host, per_host] = slot
+    async with slot:
+        yield
+
+
+def _pool() -> _Pool:
+    loop = asyncio.get_running_loop()
+    pool = _pools.get(loop)
+    if pool is None:
+        pool = _pools[loop] = _Pool()
+        # asyncio.run and every other orderly end of a loop close its pending asynchronous generators, and with this
+        # one the sessions, so nobody has to remember to close anything.
+        pool.closer = _close_with_loop(loop, pool)
+        with contextlib.suppress(StopIteration):
+            pool.closer.asend(None).send(None)
+    return pool
+
+
+async def _close_with_loop(loop: _Loop, pool: _Pool) -> AsyncGenerator[None, None]:
+    try:
+        yield
+    finally:
+        _pools.pop(loop, None)
+        for current in pool.sessions.values():
+            await current.close()

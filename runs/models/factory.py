@@ -1,0 +1,110 @@
+"""One small factory: `--model` and `--base-url` become a DSPy LM.
+
+`local` and GGUF paths run in this process; `hosted_vllm/NAME` speaks vLLM's completions; anything else is handed to DSPy and
+LiteLLM through chat.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from retrieval.cache import Cache
+from runs.home import Home
+from runs.models.engine import AsyncEngine, EngineCore, SyncEngine
+from runs.models.weights import QWEN, SMOLLM2, find_weights
+from signatures.profiles import ModelProfile, profile_for
+
+
+@dataclass(frozen=True)
+class Model:
+    """A language model ready for chains.
+
+    Attributes:
+        lm: DSPy's LM.
+        profile: How the model wants to be asked.
+        core: Our engine, or None for models that DSPy reaches itself.
+        name: Name for journals and reports.
+        identity: What changes its replies.
+    """
+
+    lm: Any
+    profile: ModelProfile
+    core: EngineCore | None
+    name: str
+    identity: str
+
+
+def is_local(model: str) -> bool:
+    """Say whether a model name means the embedded engine."""
+    return model == "local" or model.startswith("local:") or model.endswith(".gguf")
+
+
+def make_model(
+    model: str = "local",
+    base_url: str | None = None,
+    *,
+    cache: Cache | None = None,
+    home: Home | None = None,
+    context_length: int | None = None,
+    revision: str = "",
+    profile: dict[str, Any] | None = None,
+    retry_seconds: float = 600.0,
+    **sampling: Any,
+) -> Model:
+    """Build a language model from its name.
+
+    Args:
+        model: `local`, `local:1.5b`, a GGUF path, `hosted_vllm/NAME`, or any name LiteLLM knows.
+        base_url: Address of an OpenAI-compatible API, ending in `/v1`. With a name that has no provider, vLLM is assumed.
+        cache: Where model replies are kept, or None to keep none.
+        home: Home folder; by default the user's.
+        context_length: Context in tokens; None asks the server or the profile.
+        revision: Model revision, for the identity of cached replies.
+        profile: Fields of the model profile to override.
+        retry_seconds: How long a failing vLLM server is tried again.
+        **sampling: Sampling fields (temperature, top_p, ...); None values are left out.
+
+    Returns:
+        The model.
+
+    Raises:
+        ModelError: Weights or server are missing; the text says the way out.
+    """
+    given = {name: value for name, value in sampling.items() if value is not None}
+    if is_local(model):
+        from runs.models.local import LocalCore
+
+        path = find_weights(model, (home or Home()).models)
+        found = profile_for(path.stem, **(profile or {}))
+        local = LocalCore(path, found, cache, context_length)
+        label = {"local": SMOLLM2.name, "local:1.5b": QWEN.name}.get(model, Path(path).stem)
+        return _own(f"local/{label}", local, found, given)
+    if model.startswith("hosted_vllm/") or (base_url and "/" not in model):
+        from runs.models.vllm import VLLMCore, server_facts
+
+        url = base_url or os.environ.get("HOSTED_VLLM_API_BASE") or "http://127.0.0.1:8000/v1"
+        served, told = server_facts(url, model.removeprefix("hosted_vllm/"), os.environ.get("VLLM_API_KEY", ""))
+        found = profile_for(served, **(profile or {}))
+        vllm = VLLMCore(
+            url, served, found, cache, context_length=context_length or told, revision=revision, retry_seconds=retry_seconds
+        )
+        return _own(f"hosted_vllm/{served}", vllm, found, given)
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    found = profile_for(model, **(profile or {}))
+    extra: dict[str, Any] = {"api_base": base_url} if base_url else {}
+    lm = dspy.LM(model, cache=cache is not None, **{**found.sampling, **given, **extra})
+    return Model(lm, found, None, model, f"litellm:{model}:{revision}")
+
+
+def _own(name: str, core: EngineCore, profile: ModelProfile, sampling: dict[str, Any]) -> Model:
+    # Retries and caching live in the core; DSPy's own would repeat a long chain or miss the server's identity.
+    lm = dspy.LM(
+        name, engine=SyncEngine(core), async_engine=AsyncEngine(core), cache=False, num_retries=0,
+        **{**profile.sampling, **sampling},
+    )  # fmt: skip
+    return Model(lm, profile, core, name, core.identity())
