@@ -19,8 +19,11 @@ from programs.operations import CountTokens, Generate, Generation, HoldBack, Ste
 from programs.options import ChainOptions
 from programs.turn import Turn, cut_at, find_loop, read_turn, stop_strings
 from signatures.errors import ContextLengthError, OptionError, SearchO1Error
+from signatures.markup import MARKERS
 
 FORCED_TOKENS = 64
+FORCED_CODE_TOKENS = 1_024
+_LEAST_FORCED_TOKENS = 16
 _MAX_MALFORMED = 3
 
 
@@ -104,6 +107,13 @@ class ChainLoop:
         self.render = render
         self.options = options
         self.context_length = context_length
+        force = MESSAGES[options.language].force
+        self.forced_prefix = force.rstrip() + "\n```python\n" if options.task == "code" else force + "\\boxed{"
+        self.forced_tokens = FORCED_CODE_TOKENS if options.task == "code" else FORCED_TOKENS
+        if options.force_answer:
+            # A chain that fills its context needs room left to state its answer in.
+            self.forced_tokens = min(self.forced_tokens, context_length // 8)
+            self.context_length -= self.forced_tokens + upper_bound(self.forced_prefix)
         self.exact = exact
         self.tool = tool
         self.layout_stops = layout_stops
@@ -145,7 +155,7 @@ class ChainLoop:
             return
         messages = self.render(state.text)
         room, reason = yield from self._room(messages)
-        if room < min(options.min_turn_tokens, options.turn_tokens):
+        if room < min(options.min_turn_tokens, options.turn_tokens, options.chain_tokens or options.turn_tokens):
             state.finish = reason
             return
         generation = yield from self._generate(messages, room, "reason")
@@ -231,15 +241,12 @@ class ChainLoop:
     def _force(self) -> Steps[None]:
         """Give the chain one short turn to state its answer; the words that begin it are the program's."""
         state = self.state
-        prefix = MESSAGES[self.options.language].force + ("```python\n" if self.options.task == "code" else "\\boxed{")
-        room = self.context_length - self._known - upper_bound(prefix)
-        if room < 16:
+        room = min(self.forced_tokens, self.context_length - self._known + self.forced_tokens)
+        if room < _LEAST_FORCED_TOKENS:
             return
-        before = state.text
-        state.text = before.rstrip() + prefix
-        tokens = min(room, self.options.turn_tokens if self.options.task == "code" else FORCED_TOKENS)
-        generation = yield from self._generate(self.render(state.text), tokens, "force")
-        state.text += cut_at(generation.text, self.layout_stops)[0]
+        state.text = state.text.rstrip() + self.forced_prefix
+        generation = yield from self._generate(self.render(state.text), room, "force")
+        state.text += cut_at(generation.text, (*self.layout_stops, *MARKERS))[0]
         state.log("forced", time.time(), finish_before=state.finish)
         if self._answered():
             state.finish = "answered"

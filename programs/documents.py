@@ -62,7 +62,7 @@ def add_contexts(
     for record, hit, reply in zip(records, hits, pages, strict=True):
         context = ""
         if reply.page is not None:
-            text = strip_markdown_links(reply.page.text[: page_chars or WINDOW_PAGE_CHARS])
+            text = strip_markdown_links(reply.page.text)[: page_chars or WINDOW_PAGE_CHARS]
             context = best_window(text, strip_tags(hit.snippet), context_chars)[1]
         result.append({**record, "context": neutralise(context)})
     return result

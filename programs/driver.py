@@ -25,7 +25,7 @@ from programs.operations import (
 )
 from retrieval.base import Reader, Search
 from retrieval.sync import run_sync
-from signatures.errors import OptionError, ReadError
+from signatures.errors import OptionError, ReadError, SearchError, SearchO1Error
 
 T = TypeVar("T")
 
@@ -34,15 +34,21 @@ class Driver:
     """Runs a loop of operations against one language model, one search backend and one reader.
 
     Args:
-        model: The language model as chains use it.
+        model: The language model as chains use it, or None for loops that only retrieve.
         search: Search backend, or None for programs that do not search.
         reader: Page reader, or None for programs that do not read.
     """
 
-    def __init__(self, model: ChainModel, search: Search | None = None, reader: Reader | None = None) -> None:
-        self.model = model
+    def __init__(self, model: ChainModel | None, search: Search | None = None, reader: Reader | None = None) -> None:
+        self._model = model
         self.search = search
         self.reader = reader
+
+    @property
+    def model(self) -> ChainModel:
+        """The language model."""
+        assert self._model is not None, "this loop was given no language model"
+        return self._model
 
     def run(self, steps: Steps[T]) -> T:
         """Run a loop with blocking calls and return its result; an operation's error is raised inside the loop."""
@@ -106,10 +112,17 @@ class Driver:
         if self.search is None:
             raise OptionError("This program searches, and it was given no search backend; pass search=LocalSearch(...) or another.")
         with_origin = getattr(self.search, "search_with_origin", None)
-        if with_origin is not None:
-            hits, cached = await with_origin(operation.query, operation.k)
-        else:
-            hits, cached = await self.search.search(operation.query, operation.k), False
+        try:
+            if with_origin is not None:
+                hits, cached = await with_origin(operation.query, operation.k)
+            else:
+                hits, cached = await self.search.search(operation.query, operation.k), False
+        except SearchO1Error:
+            raise
+        except Exception as error:
+            # A foreign backend's mistake must not cost the chain; its text may hold anything, a key too.
+            name = self.search.name
+            raise SearchError(f"{name}: the search failed with {type(error).__name__}.", provider=name) from error
         return SearchReply(list(hits)[: operation.k], cached, self.search.name)
 
     async def _read(self, url: str) -> PageReply:
@@ -121,4 +134,11 @@ class Driver:
             page, cached = await with_origin(url) if with_origin is not None else (await self.reader.read(url), False)
         except ReadError as error:
             return PageReply(url, None, error, False, started, time.time())
+        except SearchO1Error:
+            raise
+        except Exception as error:
+            name = self.reader.name
+            failure = ReadError(f"{name}: reading {url!r:.300} failed with {type(error).__name__}.", provider=name)
+            failure.__cause__ = error
+            return PageReply(url, None, failure, False, started, time.time())
         return PageReply(url, page, None, cached, started, time.time())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import dspy
 
 from metrics.extraction import is_valid
+from signatures.errors import SearchO1Error
 
 
 class WithFallback(dspy.Module):  # type: ignore[misc]
@@ -40,14 +42,22 @@ class WithFallback(dspy.Module):  # type: ignore[misc]
         prediction = self.program(**question)
         if self._valid(prediction):
             return _mark(prediction, taken=False)
-        return self._merge(prediction, self.direct(**question))
+        try:
+            direct = self.direct(**question)
+        except SearchO1Error as error:
+            return _failed(prediction, error)
+        return self._merge(prediction, direct)
 
     async def aforward(self, **question: Any) -> dspy.Prediction:
         """Answer a question on the running event loop; arguments, result and errors as in `forward`."""
         prediction = await self.program.acall(**question)
         if self._valid(prediction):
             return _mark(prediction, taken=False)
-        return self._merge(prediction, await self.direct.acall(**question))
+        try:
+            direct = await self.direct.acall(**question)
+        except SearchO1Error as error:
+            return _failed(prediction, error)
+        return self._merge(prediction, direct)
 
     def _valid(self, prediction: dspy.Prediction) -> bool:
         return is_valid(prediction.answer, self.options.task)
@@ -62,6 +72,14 @@ class WithFallback(dspy.Module):  # type: ignore[misc]
         prediction.events = [*prediction.events, *direct.events]
         prediction.usage = add_usage(prediction.events)
         return _mark(prediction, taken=taken)
+
+
+def _failed(prediction: dspy.Prediction, error: SearchO1Error) -> dspy.Prediction:
+    # The chain of the program that ran first is never lost to the failure of its stand-in.
+    now = time.time()
+    event = {"type": "error", "start": now, "end": now, "kind": error.kind, "message": str(error), "fallback": True}
+    prediction.events = [*prediction.events, event]
+    return _mark(prediction, taken=False)
 
 
 def _mark(prediction: dspy.Prediction, *, taken: bool) -> dspy.Prediction:

@@ -20,7 +20,7 @@ from signatures.errors import ContextLengthError
 MESSAGE_OVERHEAD = 64
 """Tokens allowed a message for the chat template around it, where only the text's bound is used."""
 SMALLEST_WINDOW = 200
-"""Windows are shortened down to this many characters before ranks are dropped."""
+"""Windows are shortened down to this many characters before ranks are dropped; the last rank's other fields after that."""
 _ELLIPSIS = " ..."
 
 Messages = Sequence[dict[str, str]]
@@ -108,8 +108,11 @@ def fit_documents(
             kept = [{**r, "context": shorten(r["context"], limit)} for r in kept]
         elif len(kept) > 1:
             kept = kept[: max(1, min(len(kept) - 1, int(len(kept) * scale)))]
+        elif any(len(text) > SMALLEST_WINDOW for text in _texts(kept)):
+            kept = [{k: shorten(v, SMALLEST_WINDOW) if isinstance(v, str) else v for k, v in kept[0].items()}]
         elif len(reasoning) > SMALLEST_WINDOW:
-            reasoning = "..." + reasoning[-max(SMALLEST_WINDOW, int(len(reasoning) * scale)) :]
+            limit = max(SMALLEST_WINDOW, int(len(reasoning) * scale))
+            reasoning = "..." + reasoning[len(reasoning) - limit + 3 :]
         else:
             raise ContextLengthError(
                 f"The prompt has {tokens} tokens and the context leaves {room}; serve the model with a longer context "
@@ -121,6 +124,10 @@ def fit_documents(
         {"type": "cut", "what": names[key], "before": before[key], "after": after[key]} for key in before if after[key] < before[key]
     ]
     return Fitted(kept, reasoning, messages, tokens, cuts)
+
+
+def _texts(records: Sequence[Record]) -> list[str]:
+    return [value for record in records for value in record.values() if isinstance(value, str)]
 
 
 def fit_block(block: Block, known: int, room: int, count: Callable[[str], Steps[int]]) -> Steps[tuple[Block, int, bool]]:

@@ -15,7 +15,7 @@ from dspy.lm15 import Config, Message, Request
 from dspy.utils.exceptions import ContextWindowExceededError, LMError
 
 from programs.operations import CountTokens, Generate, Generation
-from signatures.errors import ContextLengthError, ModelError
+from signatures.errors import ContextLengthError, ModelError, OptionError
 from signatures.profiles import ModelProfile, profile_for
 
 EXTENSION = "search_o1"
@@ -133,7 +133,10 @@ class ChainModel:
         elif operation.messages[-1]["role"] == "assistant" and self.lm.model.startswith("hosted_vllm/"):
             extensions |= {"continue_final_message": True, "add_generation_prompt": False}
         messages = tuple(_message(m) for m in operation.messages)
-        config = Config(**canonical, extensions=extensions or None)
+        try:
+            config = Config(**canonical, extensions=extensions or None)
+        except (TypeError, ValueError) as error:
+            raise OptionError(f"A sampling option is impossible: {error}.") from error
         # rollout_id separates entries of DSPy's own cache; our engines are cached by prompt and seed instead.
         beside = {"rollout_id": self.rollout} if self.rollout and not self.exact else {}
         return Request(model=self.lm.model, messages=messages, config=config), beside

@@ -18,6 +18,7 @@ from programs.operations import Steps
 from programs.options import ChainOptions
 from retrieval.base import Reader, Search
 from signatures.adapter import CHAIN, ChainAdapter
+from signatures.errors import ContextLengthError
 from signatures.layout import Layout
 from signatures.reasoning import reasoning_signature
 from signatures.templates import Method
@@ -100,7 +101,11 @@ class ChainPredict(dspy.Predict):  # type: ignore[misc]
 
         def steps() -> Steps[ChainState]:
             if records is not None:
-                yield from self._fit(adapter, model, signature, demos, fields, records, loop.state)
+                try:
+                    yield from self._fit(adapter, model, signature, demos, fields, records, loop.state)
+                except ContextLengthError as error:
+                    loop.state.finish, loop.state.error, loop.state.error_kind = "context", str(error), error.kind
+                    return loop.state
             state = yield from loop.steps()
             return state
 

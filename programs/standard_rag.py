@@ -10,7 +10,6 @@ from programs.base import Program
 from programs.chain import ChainState
 from programs.documents import Record, add_contexts, make_records, render_documents
 from programs.driver import Driver
-from programs.language_model import ChainModel
 from programs.operations import Steps
 from programs.options import ChainOptions
 from programs.predictor import ChainPredict
@@ -66,7 +65,7 @@ class StandardRAG(Program):
         return _with_searches(prediction, state)
 
     def _driver(self) -> Driver:
-        return Driver(ChainModel(dspy.settings.lm, self.options.profile), self.search, self.reader)
+        return Driver(None, self.search, self.reader)
 
     def _retrieve(self, question: str) -> Steps[tuple[ChainState, list[Record]]]:
         state = ChainState("")

@@ -59,6 +59,10 @@ def read_turn(generation: Generation, *, fetches: bool = False, layout_stops: tu
     """
     text, ended_by_layout = cut_at(generation.text, layout_stops)
     ends = {END_SEARCH_QUERY: BEGIN_SEARCH_QUERY, **({END_URL: BEGIN_URL} if fetches else {})}
+    stop = generation.stop
+    if stop in stop_strings(fetches=fetches) and stop not in text and not ended_by_layout:
+        # The server cut its stop string off; with it the text reads as from any other server.
+        text += stop
     found = [(text.index(end), end) for end in ends if end in text]
     position, end = min(found) if found else (len(text), "")
     kept = text[: position + len(end)]
@@ -72,11 +76,8 @@ def read_turn(generation: Generation, *, fetches: bool = False, layout_stops: tu
         return _asked(kept, kept[kept.rindex(begin) + len(begin) : position], end)
     if generation.finish == "length" and not ended_by_layout:
         return Turn(kept, "truncated")
-    if generation.stop == BEGIN_SEARCH_RESULT:
-        return _pending(kept.rstrip(), ends, complete=True)
-    stopped_at_marker = generation.stop in ends or not generation.stop_known
-    if generation.stop in ends or any(_open_at(kept, begin, end) >= 0 for end, begin in ends.items()):
-        return _pending(kept, ends, complete=stopped_at_marker and not ended_by_layout)
+    if any(_open_at(kept, begin, end) >= 0 for end, begin in ends.items()):
+        return _pending(kept, ends, complete=not generation.stop_known and not ended_by_layout)
     return Turn(kept, "end")
 
 
@@ -117,7 +118,7 @@ def _pending(kept: str, ends: dict[str, str], *, complete: bool) -> Turn:
     if not open_markers or not complete:
         return Turn(kept, "no_query")
     start, end, begin = max(open_markers)
-    return _asked(kept.rstrip() + end, kept[start + len(begin) :], end)
+    return _asked(kept + end, kept[start + len(begin) :], end)
 
 
 def _asked(kept: str, inner: str, end: str) -> Turn:

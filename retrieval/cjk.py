@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from operator import add
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f々〆"
 _CHARACTER = re.compile(f"[{_CJK}]")
 _RUN = re.compile(f"[{_CJK}]+")
-_LETTER = re.compile(r"[^\W\d_]")
+_OTHER_WORD = re.compile(rf"[^\s{_CJK}、。「」『』（）【】《》〈〉！？：；，．“”‘’…—～·]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 CJK_SHARE = 0.3
 """From this share of CJK characters among all letters on, a text counts as CJK."""
@@ -37,7 +39,7 @@ def is_cjk_text(text: str) -> bool:
     """
     if not has_cjk(text):
         return False
-    return len(_CHARACTER.findall(text)) >= CJK_SHARE * max(1, len(_LETTER.findall(text)))
+    return _matched_length(_RUN, text) >= CJK_SHARE * max(1, _matched_length(_LETTERS, text))
 
 
 def cjk_bigrams(text: str) -> Iterator[str]:
@@ -67,3 +69,25 @@ def without_cjk(text: str) -> str:
         The rest of the text, whose words can be split at white space.
     """
     return _RUN.sub(" ", text)
+
+
+def cjk_words(text: str) -> set[str]:
+    """Return what stands for words in Chinese or Japanese text.
+
+    Args:
+        text: Any text, lower-cased and without ASCII punctuation if that is not to matter.
+
+    Returns:
+        The bigrams of its CJK runs, and its other words, CJK punctuation left out.
+    """
+    words = set(_OTHER_WORD.findall(text))
+    for run in _RUN.findall(text):
+        if len(run) == 1:
+            words.add(run)
+        else:
+            words.update(map(add, run, run[1:]))
+    return words
+
+
+def _matched_length(pattern: re.Pattern[str], text: str) -> int:
+    return sum(match.end() - match.start() for match in pattern.finditer(text))

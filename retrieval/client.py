@@ -212,11 +212,13 @@ class HttpClient:
             ) as response:
                 location = response.headers.get("Location")
                 if response.status in REDIRECT_STATUSES and location:
-                    url, params = str(response.url.join(URL(location))), None
+                    onward = _redirect_target(response.url, location)
                     if response.status == 303:
                         method, json_body = "GET", None
-                    if response.url.origin() != URL(url).origin():
+                    if (onward.scheme, onward.host, onward.port) != (target.scheme, target.host, target.port):
+                        # Another server gets no keys.
                         headers = {"User-Agent": headers["User-Agent"]}
+                    url, params = str(onward), None
                     continue
                 body = await self._body(response)
                 reply = Reply(
@@ -250,3 +252,11 @@ class HttpClient:
 
     def _to_error(self, failure: Failure, what: str, attempts: int, secrets: tuple[str, ...]) -> RetrievalError:
         return to_error(failure, self.error, self.provider, what, attempts=attempts, secrets=secrets)
+
+
+def _redirect_target(here: URL, location: str) -> URL:
+    try:
+        return here.join(URL(location))
+    except ValueError as error:
+        text = f"the server redirects to {location!r:.200}, which is no address"
+        raise FailureError(Failure("http", text)) from error

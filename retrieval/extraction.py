@@ -23,6 +23,8 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+# A free guess among all charsets takes French for Baltic; these cover what undeclared pages are written in.
+_GUESSED = ["cp1252", "cp1251", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
 # PDFium must not be entered by two threads at once.
 _pdfium = threading.Lock()
 
@@ -103,8 +105,8 @@ def decode(body: bytes, content_type: str) -> str:
             continue
     from charset_normalizer import from_bytes
 
-    guess = from_bytes(body[:50_000]).best()
-    return body.decode(guess.encoding if guess else "utf-8", "replace")
+    guess = from_bytes(body[:50_000], cp_isolation=_GUESSED).best()
+    return body.decode(guess.encoding if guess else "cp1252", "replace")
 
 
 def _html_text(decoded: str) -> tuple[str, str]:

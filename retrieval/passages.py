@@ -9,14 +9,14 @@ import html
 import re
 import string
 
-from retrieval.cjk import cjk_bigrams, is_cjk_text, without_cjk
+from retrieval.cjk import cjk_words, is_cjk_text
 from retrieval.sentences import cjk_sentence_spans, sentence_spans
 
 MINIMUM_F1 = 0.2
 """A sentence must match the snippet better than this to be chosen."""
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-_CJK_PUNCTUATION = re.compile(r"[、。「」『』（）【】《》〈〉！？：；，．“”‘’…—～·]+")
+_PUNCTUATION_RUN = re.compile(f"[{re.escape(string.punctuation)}]+")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _PRIVATE_USE = re.compile("[\ue000\ue001]")
 _MARKDOWN_LINK = re.compile(r"\(https?:.*?\)|\[https?:.*?\]")
@@ -40,10 +40,14 @@ def best_window(page_text: str, snippet: str, context_chars: int = 3000) -> tupl
     cjk = is_cjk_text(page_text)
     words = _cjk_words if cjk else _words
     wanted = words(snippet)
+    # Cutting a sentence into bigrams is dear, so only sentences are cut that hold one of those wanted.
+    any_wanted = re.compile("|".join(map(re.escape, wanted)))
     best, best_f1 = "", MINIMUM_F1
     if wanted:
         for start, end in cjk_sentence_spans(page_text) if cjk else sentence_spans(page_text):
             sentence = page_text[start:end]
+            if cjk and not any_wanted.search(_cjk_plain(sentence)):
+                continue
             f1 = _word_set_f1(wanted, words(sentence))
             if f1 > best_f1:
                 best, best_f1 = sentence, f1
@@ -84,8 +88,12 @@ def _words(text: str) -> set[str]:
 
 
 def _cjk_words(text: str) -> set[str]:
-    plain = _CJK_PUNCTUATION.sub(" ", text.lower().translate(_PUNCTUATION))
-    return {*cjk_bigrams(plain), *without_cjk(plain).split()}
+    return cjk_words(_cjk_plain(text))
+
+
+def _cjk_plain(text: str) -> str:
+    # On text beyond ASCII this is several times faster than `translate`.
+    return _PUNCTUATION_RUN.sub("", text.lower())
 
 
 def _word_set_f1(wanted: set[str], present: set[str]) -> float:

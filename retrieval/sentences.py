@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -53,6 +54,14 @@ def _punkt() -> Any:
 
 @cache
 def _load_punkt() -> Any:
-    from punkt import tokenizer_for
+    from punkt import PunktSentenceTokenizer, load_model
 
-    return tokenizer_for("english")
+    class AsNltk(PunktSentenceTokenizer):
+        """Splits exactly as NLTK does: the package alone joins a `?!` that NLTK cuts in two."""
+
+        __slots__ = ()
+
+        def _absorb_punctuation_only(self, text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+            return (span for span in spans if span[0] < span[1])
+
+    return AsNltk(load_model("english"))

@@ -49,9 +49,12 @@ class Reply:
 
 @dataclass
 class _Chain:
+    """What was sent and written so far; `whole` says that `ids` hold the model's own last output too."""
+
     base: str
     text: str
     ids: list[int]
+    whole: bool
 
 
 class EngineCore(ABC):
@@ -119,8 +122,9 @@ class EngineCore(ABC):
             if self.cache is not None:
                 self.cache.put("replies", key, asdict(reply))
         base, chain = _split(messages)
-        if chain_id and reply.ids:
-            self._remember(chain_id, _Chain(_digest(base, raw), chain + reply.text, ids + reply.ids))
+        if chain_id:
+            whole = bool(reply.ids) or not reply.text
+            self._remember(chain_id, _Chain(_digest(base, raw), chain + reply.text, ids + reply.ids, whole))
         return self._response(reply, from_cache=stored is not None, retokenised=retokenised)
 
     async def count_tokens(self, messages: Sequence[Mapping[str, str]], chain_id: str, raw: bool) -> int:
@@ -163,22 +167,36 @@ class EngineCore(ABC):
             return list(prompt), False
         known = self._chains.get(chain_id)
         if known is None or known.base != digest:
-            return [*prompt, *await self.tokenise(chain)], known is not None
+            return [*prompt, *await self.tokenise(chain)], True
         return await self._continue(prompt, known, chain)
 
     async def _continue(self, prompt: list[int], known: _Chain, chain: str) -> tuple[list[int], bool]:
         """Keep as many remembered ids as spell a prefix of the chain, and tokenise the rest."""
-        ids = known.ids
-        written = await self.detokenise(ids[len(prompt) :])
-        for _ in range(8):
-            if chain.startswith(written):
-                rest = chain[len(written) :]
-                return [*ids, *(await self.tokenise(rest) if rest else [])], False
-            ids = ids[:-1]
-            if len(ids) <= len(prompt):
-                break
-            written = await self.detokenise(ids[len(prompt) :])
-        return [*prompt, *await self.tokenise(chain)], True
+        low, high, step = len(prompt), len(known.ids), 1
+        spelled: dict[int, str] = {low: ""}
+
+        async def spells(count: int) -> bool:
+            if count not in spelled:
+                spelled[count] = await self.detokenise(known.ids[low:count])
+            # Ids that end inside a character spell U+FFFD at their end.
+            return chain.startswith(spelled[count].rstrip("\ufffd"))
+
+        count = high
+        # A token that ran past a stop string is one step back, the output of a server that ignored it many.
+        while not await spells(count):
+            high, count, step = count, max(low, count - step), step * 2
+        while high - count > 1:
+            middle = (count + high) // 2
+            if await spells(middle):
+                count = middle
+            else:
+                high = middle
+        while not chain.startswith(spelled[count]):
+            count -= 1
+            await spells(count)
+        rest = chain[len(spelled[count]) :]
+        lost = count == low and known.text[:1] == chain[:1]
+        return [*known.ids[:count], *(await self.tokenise(rest) if rest else [])], lost or not known.whole
 
     def _remember(self, chain_id: str, chain: _Chain) -> None:
         self._chains[chain_id] = chain

@@ -8,10 +8,11 @@ dies and comes back within `retry_seconds` costs a turn its retry, nothing else.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 import requests
@@ -56,6 +57,8 @@ def server_facts(base_url: str, model: str, api_key: str = "") -> tuple[str, int
     url = base_url.rstrip("/") + "/models"
     try:
         reply = requests.get(url, headers=headers, timeout=(CONNECT_SECONDS, 60))
+        if reply.status_code in (401, 403):
+            raise ModelError(f"The model server at {base_url} refused the key; set VLLM_API_KEY.")
         reply.raise_for_status()
         served = {entry["id"]: entry.get("max_model_len") for entry in reply.json()["data"]}
     except (requests.RequestException, ValueError, KeyError, TypeError) as error:
@@ -101,6 +104,7 @@ class VLLMCore(EngineCore):
         self.retry_seconds = retry_seconds
         self.retries = 0
         self._sessions: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = weakref.WeakKeyDictionary()
+        self._closers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = weakref.WeakKeyDictionary()
 
     def identity(self) -> str:
         """Return the served model and its revision; the address is left out, a server may move."""
@@ -129,7 +133,11 @@ class VLLMCore(EngineCore):
     async def generate(self, ids: list[int], request: Request) -> Reply:
         """Generate from token ids; raises `dspy.lm15` errors after the retries are used up."""
         reply = await self._post(self.base_url + "/completions", self.body(ids, request))
-        choice, usage = reply["choices"][0], reply.get("usage") or {}
+        try:
+            choice, usage = reply["choices"][0], reply.get("usage") or {}
+            choice["text"]
+        except (LookupError, TypeError):
+            raise ServerError(f"The model server at {self.base_url} sent a reply without text", provider="vllm") from None
         stop = choice.get("stop_reason")
         details = usage.get("prompt_tokens_details") or {}
         return Reply(
@@ -193,6 +201,10 @@ class VLLMCore(EngineCore):
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS),
                 headers={"Authorization": f"Bearer {key}"} if key else {},
             )
+            # An orderly end of the loop closes its pending asynchronous generators, and with this one the session.
+            self._closers[loop] = _closing(session)
+            with contextlib.suppress(StopIteration):
+                self._closers[loop].asend(None).send(None)
         return session
 
     async def _post(self, url: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -206,7 +218,7 @@ class VLLMCore(EngineCore):
                     if reply.status == 200:
                         answer: dict[str, Any] = await reply.json(content_type=None)
                         return answer
-                    error: Exception = self._error(reply.status, await reply.text(errors="replace"))
+                    error: Exception = self._error(reply.status, await reply.text(errors="replace"), url)
                     if reply.status not in _RETRIED:
                         raise error
             except (aiohttp.ClientError, TimeoutError, ConnectionError) as lost:
@@ -219,11 +231,18 @@ class VLLMCore(EngineCore):
             await asyncio.sleep(random.uniform(0.1, pause))
             pause = min(pause * 2, 10.0)
 
-    def _error(self, status: int, text: str) -> Exception:
+    def _error(self, status: int, text: str, url: str) -> Exception:
         message = _message(text)
         where: dict[str, Any] = {"provider": "vllm", "status": status}
         if status in (401, 403):
             return AuthError(f"The model server at {self.base_url} refused the key; set VLLM_API_KEY", **where)
+        if status in (404, 405) and self.model not in message and url.startswith(self.root + "/"):
+            route = url.removeprefix(self.root)
+            return UnsupportedModelError(
+                f"The server at {self.base_url} has no {route}, so it is no vLLM; ask for it as openai/{self.model} with "
+                "the same --base-url",
+                **where,
+            )
         if status == 404:
             return UnsupportedModelError(
                 f"The server at {self.base_url} does not serve {self.model!r}: {message}. `search-o1 serve` says what it serves", **where
@@ -235,6 +254,13 @@ class VLLMCore(EngineCore):
         if status >= 500:
             return ServerError(message, **where)
         return InvalidRequestError(message, **where)
+
+
+async def _closing(session: Any) -> AsyncGenerator[None, None]:
+    try:
+        yield
+    finally:
+        await session.close()
 
 
 def _message(text: str) -> str:

@@ -144,9 +144,7 @@ async def test_a_waiter_that_is_cancelled_disturbs_nobody(cache: Cache) -> None:
     assert await leader == await waiters[1]
 
 
-async def test_an_answer_that_cannot_be_stored_is_still_given(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_answer_that_cannot_be_stored_is_still_given(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     class FullDisk(Cache):
         def _execute(self, statement: str, values: tuple[object, ...], one: bool = False) -> object:
             if statement.startswith("INSERT"):

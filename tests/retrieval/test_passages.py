@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import string
 import threading
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.cjk import cjk_bigrams, is_cjk_text, without_cjk
+from retrieval.cjk import cjk_bigrams, cjk_words, is_cjk_text, without_cjk
 from retrieval.passages import best_window, strip_markdown_links, strip_tags
 from retrieval.sentences import cjk_sentence_spans, sentence_spans
 
@@ -96,6 +97,29 @@ def test_chinese_is_split_at_its_full_stops_and_compared_by_bigrams() -> None:
     assert best_window(page, "量子色动力学", 3) == (False, page[:6])
 
 
+def cjk_rule(page: str, snippet: str) -> tuple[bool, str]:
+    def words(text: str) -> set[str]:
+        plain = "".join(c for c in text.lower() if c not in string.punctuation)
+        return cjk_words(plain)
+
+    wanted, best, best_f1 = words(snippet), "", 0.2
+    for start, end in cjk_sentence_spans(page):
+        present = words(page[start:end])
+        shared = len(wanted & present)
+        f1 = 2 * shared / (len(wanted) + len(present)) if shared else 0.0
+        if f1 > best_f1 and not math.isclose(f1, best_f1):
+            best, best_f1 = page[start:end], f1
+    return (True, best) if best else (False, "")
+
+
+@given(
+    page=st.text(alphabet="天地人大小。！？ a.b", min_size=1, max_size=60).map(lambda text: "天地" * 20 + "。" + text),
+    snippet=st.text(alphabet="天地人大小。 ab.", max_size=12),
+)
+def test_same_result_as_the_rule_on_chinese_like_text(page: str, snippet: str) -> None:
+    assert best_window(page, snippet, 0) == cjk_rule(page, snippet)
+
+
 def test_a_chinese_page_with_latin_words_matches_by_them_too() -> None:
     page = "今天天气很好。我们使用 PyTorch 训练模型。明天见。"
     assert best_window(page, "PyTorch 训练", 0) == (True, "我们使用 PyTorch 训练模型。")
@@ -111,6 +135,7 @@ def test_a_chinese_name_does_not_make_an_english_page_chinese() -> None:
 def test_bigrams_stay_inside_their_run() -> None:
     assert list(cjk_bigrams("東京都 and 猫")) == ["東京", "京都", "猫"]
     assert without_cjk("a東京b").split() == ["a", "b"]
+    assert cjk_words("東京都、猫。gpt4を") == {"東京", "京都", "猫", "gpt4", "を"}
 
 
 def test_english_spans_know_abbreviations() -> None:
@@ -127,6 +152,11 @@ def test_spans_are_in_order_and_hold_everything_but_white_space(text: str) -> No
             assert not text[position:start].strip()
             position = end
         assert not text[position:].strip()
+
+
+def test_spans_are_those_of_nltk_where_the_package_alone_differs() -> None:
+    text = "He ran. and ?! Smith left. No!!!"
+    assert [text[a:b] for a, b in sentence_spans(text)] == ["He ran.", "and ?", "!", "Smith left.", "No!!", "!"]
 
 
 def test_cjk_spans_keep_closing_quotes() -> None:

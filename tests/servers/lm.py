@@ -113,7 +113,6 @@ class LMServer:
     errors: list[Exception] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self.answer = as_reply(self.reply)
         self.tokenizer = Tokenizer(bos=self.bos, think=self.think)
         self.cache = PrefixCache()
         self._faults: list[_Fault] = []
@@ -143,6 +142,10 @@ class LMServer:
     def prompts(self) -> list[str]:
         """The prompts of all generations as text, in the order they began to be answered."""
         return [call.prompt for call in self.calls]
+
+    def answer(self, prompt: str, body: dict[str, Any]) -> str | Awaitable[str]:
+        """Return what the model writes; `reply` may be changed while the server runs."""
+        return as_reply(self.reply)(prompt, body)
 
     def fail_next(
         self,

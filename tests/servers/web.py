@@ -14,6 +14,7 @@ import gzip
 import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from aiohttp import web
@@ -54,7 +55,7 @@ class Answer:
     compress: bool = False
     endless: bool = False
 
-    @property
+    @cached_property
     def data(self) -> bytes:
         """The body as it goes over the wire."""
         data = self.body.encode() if isinstance(self.body, str) else self.body
@@ -230,11 +231,13 @@ class WebServer:
 
 
 def _as_answer(given: Any) -> Answer:
-    if isinstance(given, Answer):
-        return given
     if isinstance(given, bytes):
-        return Answer(given, content_type=PDF if given.startswith(b"%PDF") else "application/octet-stream")
-    return Answer(given, content_type=HTML if given.lstrip().startswith("<") else TEXT)
+        given = Answer(given, content_type=PDF if given.startswith(b"%PDF") else "application/octet-stream")
+    elif isinstance(given, str):
+        given = Answer(given, content_type=HTML if given.lstrip().startswith("<") else TEXT)
+    # Compressed now, so that no request waits for it.
+    assert isinstance(given.data, bytes)
+    return given
 
 
 async def _send(request: web.Request, answer: Answer) -> web.StreamResponse:
