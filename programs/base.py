@@ -1,4 +1,4 @@
-"""What the four methods share: options, question inputs, pickling by value."""
+"""What the four methods share: options and question inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class Program(dspy.Module):  # type: ignore[misc]
 
     Args:
         search: Search backend; methods that do not search take none.
-        reader: Page reader; by default the one that comes with the search backend (`search.reader()`), else a `WebReader`.
+        reader: Page reader; by default the one that comes with the search backend (`search.reader()`), else a
+            `WebReader`.
         options: The options.
         **changes: Options to set on top, by name.
 
@@ -29,18 +30,16 @@ class Program(dspy.Module):  # type: ignore[misc]
     method: ClassVar[Method]
 
     def __init__(
-        self, search: Search | None = None, reader: Reader | None = None, options: ChainOptions | None = None, **changes: Any
+        self,
+        search: Search | None = None,
+        reader: Reader | None = None,
+        options: ChainOptions | None = None,
+        **changes: Any,
     ) -> None:
         super().__init__()
         self.options = make_options(options, **changes)
         self.search = search
         self.reader = reader if reader is not None or search is None else default_reader(search)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self._arguments(), self.dump_state())
-
-    def _arguments(self) -> dict[str, Any]:
-        return {"search": self.search, "reader": self.reader, "options": self.options}
 
     def _question(self, question: str, question_title: str, starter_code: str) -> dict[str, Any]:
         if self.options.task != "code":
@@ -57,9 +56,3 @@ def default_reader(search: Search) -> Reader:
     from retrieval.web import WebReader
 
     return WebReader()
-
-
-def _rebuild(cls: type[Program], arguments: dict[str, Any], state: dict[str, Any]) -> Program:
-    program = cls(**arguments)
-    program.load_state(state)
-    return program

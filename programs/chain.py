@@ -1,7 +1,8 @@
 """The chain: one long reasoning that pauses for its tools and goes on from exactly where it stood (design section 2).
 
-`ChainLoop.steps` is a sans-IO generator. It owns the rules of the protocol: turns, stop strings, queries and their limits,
-budgets, injected blocks, finish reasons. What a query or a fetch brings is the business of a `Tool` (programs/tools.py).
+`ChainLoop.steps` is a sans-IO generator. It owns the rules of the protocol: turns, stop strings, queries and their
+limits, budgets, injected blocks, finish reasons. What a query or a fetch brings is the business of a `Tool`
+(programs/tools.py).
 """
 
 from __future__ import annotations

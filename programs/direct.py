@@ -44,6 +44,3 @@ class DirectReasoning(Program):
     async def aforward(self, question: str, question_title: str = "", starter_code: str = "") -> dspy.Prediction:
         """Answer a question on the running event loop; arguments, result and errors as in `forward`."""
         return await self.reason.acall(**self._question(question, question_title, starter_code))
-
-    def _arguments(self) -> dict[str, Any]:
-        return {"options": self.options}

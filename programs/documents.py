@@ -44,7 +44,12 @@ def make_records(hits: Sequence[Hit]) -> list[Record]:
 
 
 def add_contexts(
-    records: Sequence[Record], hits: Sequence[Hit], pages: Sequence[PageReply], *, page_chars: int | None, context_chars: int
+    records: Sequence[Record],
+    hits: Sequence[Hit],
+    pages: Sequence[PageReply],
+    *,
+    page_chars: int | None,
+    context_chars: int,
 ) -> list[Record]:
     """Add to each record the window of its page around the sentence that matches the snippet best.
 
@@ -71,14 +76,16 @@ def add_contexts(
 def render_pages(records: Sequence[Record]) -> str:
     """Render records for Reason-in-Documents' `{document}`: a heading and indented JSON each."""
     return "".join(
-        f"**Web Page {rank}:**\n{json.dumps(record, ensure_ascii=False, indent=2)}\n" for rank, record in enumerate(records, 1)
+        f"**Web Page {rank}:**\n{json.dumps(record, ensure_ascii=False, indent=2)}\n"
+        for rank, record in enumerate(records, 1)
     )
 
 
 def render_documents(records: Sequence[Record]) -> str:
     """Render records for standard RAG's `{documents}`."""
     return "".join(
-        f"**Document {rank}:**\n**Title:** {r['title']}\n**URL:** {r['url']}\n**Snippet:** {r['snippet']}\n**Content:** {r['context']}\n\n"
+        f"**Document {rank}:**\n**Title:** {r['title']}\n**URL:** {r['url']}\n"
+        f"**Snippet:** {r['snippet']}\n**Content:** {r['context']}\n\n"
         for rank, r in enumerate(records, 1)
     )
 

@@ -66,7 +66,7 @@ class Driver:
                 error = exc
 
     async def arun(self, steps: Steps[T]) -> T:
-        """Run a loop on the running event loop and return its result; an operation's error is raised inside the loop."""
+        """Run a loop on the running event loop; result and errors as in `run`."""
         result: Any = None
         error: Exception | None = None
         while True:
@@ -110,7 +110,9 @@ class Driver:
 
     async def _search(self, operation: SearchFor) -> SearchReply:
         if self.search is None:
-            raise OptionError("This program searches, and it was given no search backend; pass search=LocalSearch(...) or another.")
+            raise OptionError(
+                "This program searches, and it was given no search backend; pass search=LocalSearch(...) or another."
+            )
         with_origin = getattr(self.search, "search_with_origin", None)
         try:
             if with_origin is not None:
@@ -127,7 +129,9 @@ class Driver:
 
     async def _read(self, url: str) -> PageReply:
         if self.reader is None:
-            raise OptionError("This program reads pages, and it was given no reader; pass reader=WebReader() or another.")
+            raise OptionError(
+                "This program reads pages, and it was given no reader; pass reader=WebReader() or another."
+            )
         started = time.time()
         try:
             with_origin = getattr(self.reader, "read_with_origin", None)

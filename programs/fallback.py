@@ -14,8 +14,8 @@ from signatures.errors import SearchO1Error
 class WithFallback(dspy.Module):  # type: ignore[misc]
     """Runs a program, and `direct` where the program's answer is not valid.
 
-    The direct answer is taken only if it is valid itself, else the program's own is kept. `prediction.fallback` says whether
-    it was taken; reasoning, searches and finish stay those of the program, usage and events cover both.
+    The direct answer is taken only if it is valid itself, else the program's own is kept. `prediction.fallback` says
+    whether it was taken; reasoning, searches and finish stay those of the program, usage and events cover both.
 
     Args:
         program: The program to run first.

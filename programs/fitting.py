@@ -1,8 +1,8 @@
 """Fitting prompts and injected blocks into the context, with real token counts (design section 2, Budgets).
 
 Order of cuts: document windows are shortened evenly, then the lowest ranks are dropped, then the previous reasoning is
-shortened. Counting is asked for only where the UTF-8 length, which bounds the tokens of a byte-level tokenizer, does not
-settle the matter already.
+shortened. Counting is asked for only where the UTF-8 length, which bounds the tokens of a byte-level tokenizer, does
+not settle the matter already.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from signatures.errors import ContextLengthError
 MESSAGE_OVERHEAD = 64
 """Tokens allowed a message for the chat template around it, where only the text's bound is used."""
 SMALLEST_WINDOW = 200
-"""Windows are shortened down to this many characters before ranks are dropped; the last rank's other fields after that."""
+"""Windows are shortened to this many characters before ranks are dropped; the last rank's other fields after that."""
 _ELLIPSIS = " ..."
 
 Messages = Sequence[dict[str, str]]
@@ -121,7 +121,9 @@ def fit_documents(
     after = {"chars": sum(len(r["context"]) for r in kept), "documents": len(kept), "reasoning": len(reasoning)}
     names = {"chars": "windows", "documents": "ranks", "reasoning": "reasoning"}
     cuts = [
-        {"type": "cut", "what": names[key], "before": before[key], "after": after[key]} for key in before if after[key] < before[key]
+        {"type": "cut", "what": names[key], "before": before[key], "after": after[key]}
+        for key in before
+        if after[key] < before[key]
     ]
     return Fitted(kept, reasoning, messages, tokens, cuts)
 
@@ -130,7 +132,9 @@ def _texts(records: Sequence[Record]) -> list[str]:
     return [value for record in records for value in record.values() if isinstance(value, str)]
 
 
-def fit_block(block: Block, known: int, room: int, count: Callable[[str], Steps[int]]) -> Steps[tuple[Block, int, bool]]:
+def fit_block(
+    block: Block, known: int, room: int, count: Callable[[str], Steps[int]]
+) -> Steps[tuple[Block, int, bool]]:
     """Shorten an injected block until the chain with it has at most `room` tokens.
 
     Args:

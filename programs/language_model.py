@@ -1,7 +1,8 @@
 """A language model as chains use it: generate from a prefix, count tokens, hold back white space at a token boundary.
 
-Any `dspy.BaseLM` will do. Engines of this project (`runs/models/`) offer more: exact token counts, the context length, and
-a prefix that is continued with the very token ids of the turn before; they are recognised by the attribute `speaks_chains`.
+Any `dspy.BaseLM` will do. Engines of this project (`runs/models/`) offer more: exact token counts, the context length,
+and a prefix that is continued with the very token ids of the turn before; they are recognised by the attribute
+`speaks_chains`.
 """
 
 from __future__ import annotations
@@ -21,14 +22,22 @@ from signatures.profiles import ModelProfile, profile_for
 EXTENSION = "search_o1"
 """Key in `Config.extensions` under which chain facts reach our engines; they never reach a provider."""
 
-_CANONICAL = {"temperature", "top_p", "max_tokens", "stop", "seed", "frequency_penalty", "presence_penalty"}
+CANONICAL = ("temperature", "top_p", "max_tokens", "stop", "seed", "frequency_penalty", "presence_penalty")
+"""Sampling fields that DSPy's own request has; all others travel in its extensions."""
+
 _CLIENT = {
     "api_key", "api_base", "base_url", "headers", "extra_headers", "timeout", "api_version", "organization", "project",
-    "extra_query", "custom_llm_provider", "n", "num_retries", "cache", "num_generations", "prompt_cache", "model", "rollout_id",
-    "max_completion_tokens", "extra_body",
+    "extra_query", "custom_llm_provider", "n", "num_retries", "cache", "num_generations", "prompt_cache", "model",
+    "rollout_id", "max_completion_tokens", "extra_body",
 }  # fmt: skip
 _PREFILL_PROVIDERS = ("deepseek", "mistral", "hosted_vllm", "together_ai", "fireworks_ai")
 _SEED_PROVIDERS = ("openai", "azure", "mistral", "hosted_vllm", "together_ai", "fireworks_ai", "groq")
+_CONTEXT_WORDS = (
+    "maximum context length",
+    "context_length_exceeded",
+    "max_model_len",
+    "exceeds the available context size",
+)
 _CHARS_A_TOKEN = 3.0
 """A careful guess where no tokenizer can be asked: English text has about four characters a token."""
 
@@ -120,7 +129,7 @@ class ChainModel:
         extensions = dict(given.get("extra_body") or {})
         canonical: dict[str, Any] = {}
         for name, value in given.items():
-            if name in _CANONICAL:
+            if name in CANONICAL:
                 canonical[name] = value
             elif name not in _CLIENT:
                 extensions[name] = value
@@ -206,7 +215,8 @@ def read_response(response: Any) -> Generation:
     """Read DSPy's response into a `Generation`.
 
     Args:
-        response: A `dspy.lm15.Response`; our engines put `stop_reason`, `from_cache` and `retokenised` into its `provider_data`.
+        response: A `dspy.lm15.Response`; our engines put `stop_reason`, `from_cache` and `retokenised` into its
+            `provider_data`.
 
     Returns:
         The generation; tokens are 0 where the provider reports none.
@@ -250,5 +260,7 @@ def _estimate(messages: Sequence[Mapping[str, str]]) -> int:
 
 
 def _translate(error: LMError) -> ModelError:
-    kind = ContextLengthError if isinstance(error, ContextWindowExceededError) else ModelError
-    return kind(str(error))
+    text = str(error)
+    # Servers word it in their own ways, and DSPy does not know them all.
+    too_long = isinstance(error, ContextWindowExceededError) or any(words in text for words in _CONTEXT_WORDS)
+    return ContextLengthError(text) if too_long else ModelError(text)

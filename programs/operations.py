@@ -78,7 +78,7 @@ class CountTokens:
 
 @dataclass(frozen=True)
 class HoldBack:
-    """Ask for `text` without the trailing white space that would tokenise differently once text follows. Result: str."""
+    """Ask for `text` without trailing white space that would tokenise differently once text follows. Result: str."""
 
     text: str
 

@@ -26,13 +26,16 @@ class ChainOptions(BaseModel):
         turn_tokens: Most tokens a turn.
         chain_tokens: Most generated tokens a chain; None switches the limit off.
         min_turn_tokens: A turn with less room than this is not begun, and an injected block leaves at least this much.
-        refine_tokens: Output that fitting keeps free for Reason-in-Documents; it may use up to `turn_tokens` where there is room.
-        context_chars: Characters either side of the best sentence of a page; a page without one gives its first twice as many.
-        page_chars: A page is cut to this many characters before its window is taken; None means the method's own default
-            (50,000 for windows, 8,000 for full pages).
+        refine_tokens: Output that fitting keeps free for Reason-in-Documents; it may use up to `turn_tokens` where
+            there is room.
+        context_chars: Characters either side of the best sentence of a page; a page without one gives its first twice
+            as many.
+        page_chars: A page is cut to this many characters before its window is taken; None means the method's own
+            default (50,000 for windows, 8,000 for full pages).
         context_length: Context in tokens; None means what the server or the profile says.
         stop_loops: End a turn that repeats a passage of 200 characters four times (ours; off in the paper's setting).
-        force_answer: Give a chain that ran out of turns, context or length one short turn for its box (ours; off by default).
+        force_answer: Give a chain that ran out of turns, context or length one short turn for its box (ours; off by
+            default).
         show_starter_code: Show a code problem's starter code (ours; off in the paper's setting).
         open_urls: Let the RAG agent fetch addresses that no search returned.
         sampling: Sampling fields for the reasoning turns, over those of the LM.
@@ -92,7 +95,9 @@ def make_options(options: ChainOptions | None = None, **changes: Any) -> ChainOp
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            raise OptionError(f"Unknown option {name!r}; known options: {', '.join(sorted(ChainOptions.model_fields))}.") from None
+            raise OptionError(
+                f"Unknown option {name!r}; known options: {', '.join(sorted(ChainOptions.model_fields))}."
+            ) from None
         raise OptionError(f"Option {name} = {first.get('input')!r}: {first['msg']}.") from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import dspy
 
 from metrics.extraction import extract_answer
+from programs.by_value import PredictByValue
 from programs.chain import ChainLoop, ChainState, Tool
 from programs.documents import Record, render_documents
 from programs.driver import Driver
@@ -26,7 +28,7 @@ from signatures.templates import Method
 _TRACED_CHARS = 2_000
 
 
-class ChainPredict(dspy.Predict):  # type: ignore[misc]
+class ChainPredict(PredictByValue):
     """Runs a whole chain behind one signature `question -> reasoning, answer` and writes one trace entry.
 
     `RAGAgent` and `SearchO1` share it with a tool each; `DirectReasoning` and `StandardRAG` use it without one.
@@ -49,12 +51,15 @@ class ChainPredict(dspy.Predict):  # type: ignore[misc]
             show_starter_code=options.show_starter_code,
         )
 
+    def _arguments(self) -> tuple[Method, ChainOptions]:
+        return self.layout.method, self.options
+
     def forward(self, **inputs: Any) -> dspy.Prediction:
         """Run the chain with blocking calls.
 
         Args:
-            **inputs: The signature's inputs, and optionally `tool`, `search`, `reader` (what the chain can pause for) and
-                `records` (documents of standard RAG, which are fitted to the context).
+            **inputs: The signature's inputs, and optionally `tool`, `search`, `reader` (what the chain can pause for)
+                and `records` (documents of standard RAG, which are fitted to the context).
 
         Returns:
             A prediction: `answer`, `reasoning` (the chain), `searches`, `finish`, `usage`, `events`, `error`.
@@ -131,14 +136,16 @@ class ChainPredict(dspy.Predict):  # type: ignore[misc]
         def render(kept: list[Record], _reasoning: str) -> list[dict[str, str]]:
             return adapter.format(signature, demos, {**fields, "documents": render_documents(kept)})
 
-        # A quarter of the context at most is kept free for reasoning: a turn of 32,768 tokens never fits beside documents.
+        # A quarter of the context at most is kept free for reasoning: a turn of 32,768 tokens never fits beside
+        # documents.
         reserve = max(self.options.min_turn_tokens, min(self.options.turn_tokens, model.context_length // 4))
+        start = time.time()
         fitted = yield from fit_documents(
             render, records, "", model.context_length - reserve, state.chain_id, exact=model.exact
         )
         fields["documents"] = render_documents(fitted.records)
         for cut in fitted.cuts:
-            state.events.append({**cut, "start": 0.0, "end": 0.0})
+            state.events.append({**cut, "start": start, "end": time.time()})
 
 
 def facts(state: ChainState, model: str) -> dict[str, Any]:

@@ -26,7 +26,11 @@ class RAGAgent(Program):
     method = "rag_agent"
 
     def __init__(
-        self, search: Search | None = None, reader: Reader | None = None, options: ChainOptions | None = None, **changes: Any
+        self,
+        search: Search | None = None,
+        reader: Reader | None = None,
+        options: ChainOptions | None = None,
+        **changes: Any,
     ) -> None:
         super().__init__(search, reader, options, **changes)
         self.reason = ChainPredict(self.method, self.options)

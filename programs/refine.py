@@ -1,4 +1,4 @@
-"""Reason-in-Documents: a predictor of its own that distils pages for the chain that paused (section 3.4, appendix A.1)."""
+"""Reason-in-Documents: a predictor of its own that distils pages for the paused chain (section 3.4, appendix A.1)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import dspy
 
+from programs.by_value import PredictByValue
 from programs.chain import generation_facts
 from programs.documents import Record, render_pages
 from programs.driver import Driver
@@ -24,7 +25,7 @@ TRACED_CHARS = 2_000
 """The trace keeps this much of the pages: optimizers put traced inputs into their prompts."""
 
 
-class RefinePredict(dspy.Predict):  # type: ignore[misc]
+class RefinePredict(PredictByValue):
     """Predictor of `RefineDocs`: previous reasoning, query and pages in, final information out.
 
     Args:
@@ -36,12 +37,15 @@ class RefinePredict(dspy.Predict):  # type: ignore[misc]
         self.options = options
         self.layout = Layout("refine_docs", task=options.task, language=options.language)
 
+    def _arguments(self) -> tuple[ChainOptions]:
+        return (self.options,)
+
     def forward(self, **inputs: Any) -> dspy.Prediction:
         """Refine with blocking calls.
 
         Args:
-            **inputs: `prev_reasoning`, `search_query`, `document` (rendered pages), and optionally `records` (the same pages as
-                records, which lets them be fitted), `chain_id` and `turn`.
+            **inputs: `prev_reasoning`, `search_query`, `document` (rendered pages), and optionally `records` (the same
+                pages as records, which lets them be fitted), `chain_id` and `turn`.
 
         Returns:
             A prediction with `final_information`, `outcome` (found, said_none, no_heading) and `events`.
@@ -65,7 +69,9 @@ class RefinePredict(dspy.Predict):  # type: ignore[misc]
         options = self.options
         model = ChainModel(lm, options.profile, options.context_length, options.seed)
         adapter = ChainAdapter(self.layout, model.profile)
-        steps = self._steps(adapter, model, signature, demos, fields, records, {**options.refine_sampling, **config}, chain_id, turn)
+        steps = self._steps(
+            adapter, model, signature, demos, fields, records, {**options.refine_sampling, **config}, chain_id, turn
+        )
 
         def finish(result: dict[str, Any]) -> dspy.Prediction:
             # The trace entry is lean: demos are made from it, and a page is not a demo.

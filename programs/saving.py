@@ -97,7 +97,9 @@ def read_compiled(path: Path) -> CompiledProgram:
     if not isinstance(document, dict) or "state" not in document or "method" not in document:
         raise ProgramError(f"{path} is not a compiled program of this project; it lacks `method` or `state`.")
     if document.get("format") != FORMAT:
-        raise ProgramError(f"{path} has format {document.get('format')!r}; this version reads format {FORMAT}. Compile it again.")
+        raise ProgramError(
+            f"{path} has format {document.get('format')!r}; this version reads format {FORMAT}. Compile it again."
+        )
     digest = state_digest(document["state"])
     if digest != document.get("sha256"):
         raise ProgramError(f"{path} was changed after it was written (its checksum does not match); compile it again.")
@@ -157,8 +159,8 @@ def find_compiled(method: str, model: str, task: str, language: str = "en") -> C
 
 def _lean_state(program: Any) -> dict[str, Any]:
     """Return the state with the fields a prompt needs and nothing that a run left behind."""
-    state: dict[str, Any] = program.dump_state()
-    return {
-        name: {**predictor, "traces": [], "train": [], "lm": None} if isinstance(predictor, dict) else predictor
-        for name, predictor in state.items()
-    }
+    twin = program.deepcopy()
+    # DSPy would refuse to write a language model that runs on one of our engines.
+    twin.set_lm(None)
+    state: dict[str, Any] = twin.dump_state()
+    return {name: {**predictor, "traces": [], "train": []} for name, predictor in state.items()}

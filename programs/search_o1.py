@@ -27,7 +27,11 @@ class SearchO1(Program):
     method = "search_o1"
 
     def __init__(
-        self, search: Search | None = None, reader: Reader | None = None, options: ChainOptions | None = None, **changes: Any
+        self,
+        search: Search | None = None,
+        reader: Reader | None = None,
+        options: ChainOptions | None = None,
+        **changes: Any,
     ) -> None:
         super().__init__(search, reader, options, **changes)
         self.reason = ChainPredict(self.method, self.options)

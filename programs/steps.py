@@ -1,4 +1,4 @@
-"""What passes between the chain and Reason-in-Documents: the reasoning before a search, and the information taken from it.
+"""What passes between the chain and Reason-in-Documents: the reasoning before a search, the information after it.
 
 Source: Search-o1 (arXiv 2501.05366) section 3.4 and the authors' scripts; design section 2 says where this differs.
 """
@@ -14,7 +14,9 @@ from signatures.markup import BEGIN_SEARCH_QUERY, BEGIN_SEARCH_RESULT, segments
 from signatures.templates import LANGUAGES, Language
 
 _HEADING = r"(?:Final Information|最终信息)"
-_HEADING_LINE = re.compile(rf"^[ \t]*(?:#{{1,6}}[ \t]*)?[*_]*[ \t]*{_HEADING}[ \t]*[:：]?[ \t]*[*_]*[ \t]*[:：]?[ \t]*$", re.M | re.I)
+_HEADING_LINE = re.compile(
+    rf"^[ \t]*(?:#{{1,6}}[ \t]*)?[*_]*[ \t]*{_HEADING}[ \t]*[:：]?[ \t]*[*_]*[ \t]*[:：]?[ \t]*$", re.M | re.I
+)
 _HEADING_BOLD = re.compile(rf"\*\*[ \t]*{_HEADING}[ \t]*[:：]?[ \t]*\*\*[ \t]*[:：]?", re.I)
 _FENCE_LINE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*$\n?", re.M)
 _KEPT_MARKERS = (BEGIN_SEARCH_QUERY, BEGIN_SEARCH_RESULT)
@@ -43,8 +45,8 @@ def chain_steps(chain: str) -> list[str]:
 def previous_reasoning(chain: str) -> str:
     """Return the reasoning that Reason-in-Documents is shown.
 
-    Up to 4 steps: all of them. More: the first, the last 3, and every step that holds a begin-query or begin-result marker;
-    each gap becomes one `...`.
+    Up to 4 steps: all of them. More: the first, the last 3, and every step that holds a begin-query or begin-result
+    marker; each gap becomes one `...`.
 
     Args:
         chain: The chain up to and including the current query.
@@ -91,8 +93,9 @@ def read_refinement(text: str, language: Language = "en") -> tuple[str, Outcome]
 def final_information(text: str, language: Language = "en") -> str:
     """Return what Reason-in-Documents puts into the chain.
 
-    After the last `</think>` if there is one: what follows the last line that is only the heading (`**Final Information**`,
-    `# Final Information:`, plain), else what follows the last bold heading anywhere. Code fences are stripped, line breaks kept.
+    After the last `</think>` if there is one: what follows the last line that is only the heading (`**Final
+    Information**`, `# Final Information:`, plain), else what follows the last bold heading anywhere. Code fences are
+    stripped, line breaks kept.
 
     Args:
         text: The whole reply of Reason-in-Documents.

@@ -21,6 +21,7 @@ from programs.options import ChainOptions
 from programs.steps import previous_reasoning
 from signatures.markup import BEGIN_SEARCH_RESULT, END_SEARCH_RESULT, neutralise
 
+
 def search_steps(query: str, options: ChainOptions, state: ChainState) -> Steps[SearchReply]:
     """Ask the search backend and log what came back.
 
@@ -94,7 +95,11 @@ class SearchAndRefine:
             return information_block(MESSAGES[options.language].no_information)
         pages = yield from read_steps([hit.url for hit in reply.hits], state)
         records = add_contexts(
-            make_records(reply.hits), reply.hits, pages, page_chars=options.page_chars, context_chars=options.context_chars
+            make_records(reply.hits),
+            reply.hits,
+            pages,
+            page_chars=options.page_chars,
+            context_chars=options.context_chars,
         )
         refined = yield CallPredictor(
             self.refine,

@@ -1,7 +1,7 @@
 """Reading one turn: what of it is kept, and what the model asks for with it.
 
-Servers differ: some include the stop string, some do not, some ignore it, and a token may run past it. All of them end in
-the same kept text here.
+Servers differ: some include the stop string, some do not, some ignore it, and a token may run past it. All of them end
+in the same kept text here.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Turn:
 
     Attributes:
         kept: The text that enters the chain.
-        action: `query` to search, `urls` to fetch, `no_query` for an empty or unpaired query or a result the model made up,
-            `end` when the model ended its reasoning, `truncated` when tokens ran out.
+        action: `query` to search, `urls` to fetch, `no_query` for an empty or unpaired query or a result the model made
+            up, `end` when the model ended its reasoning, `truncated` when tokens ran out.
         content: The query (white space folded) or the text between the URL markers.
     """
 

@@ -1,0 +1,16 @@
+"""What a person starts: evaluation, single questions, serving, tracking. Names are loaded when first used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOMES = {"ask": "asking", "evaluate": "evaluation", "make_model": "models.factory"}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'runs' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"runs.{_HOMES[name]}"), name)

@@ -1,8 +1,8 @@
-"""The one adapter: a signature and its inputs as the user message, demos before it, the chain as the prefix to continue.
+"""The one adapter: a signature and its inputs as the user message, demos before it, the chain as prefix to continue.
 
-Chat profiles get the paper's layout: user message = method template, blank line, task template; demos are earlier turns.
-Raw-completion profiles get one text: the instructions once, then every demo and the question as the same short block, so
-that a small model sees nothing but worked chains before its own.
+Chat profiles get the paper's layout: user message = method template, blank line, task template; demos are earlier
+turns. Raw-completion profiles get one text: the instructions once, then every demo and the question as the same short
+block, so that a small model sees nothing but worked chains before its own.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _CONTINUE = {
     "zh": "以下是你目前的推理。请从它停下的地方继续，不要重复其中的内容:\n\n",
 }
 _DOCUMENT_SLOT = "{documents}"
+_OPTIONAL_INPUTS = ("question_title", "documents")
+"""Inputs that a demo may lack; their slots are then empty."""
 
 
 class ChainAdapter(dspy.Adapter):  # type: ignore[misc]
@@ -108,8 +110,12 @@ class ChainAdapter(dspy.Adapter):  # type: ignore[misc]
         """Return the stop strings that the layout itself needs: where a raw completion would begin another example."""
         if self.profile.style != "completion":
             return ()
-        first_line = self._example_block().lstrip("\n").split("\n", 1)[0].split("{", 1)[0].rstrip()
-        return ("\n" + first_line,)
+        block = self._example_block().lstrip("\n")
+        first_line = block.split("\n", 1)[0].split("{", 1)[0].rstrip()
+        if self.layout.method != "refine_docs":
+            return ("\n" + first_line,)
+        # A small model begins its next example at any of the three headings.
+        return tuple("\n" + line for line in block.split("\n") if line.startswith("- **"))
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
         """Return the first output field filled with the completion; used when DSPy itself calls the adapter."""
@@ -126,7 +132,11 @@ class ChainAdapter(dspy.Adapter):  # type: ignore[misc]
 
     def _slots(self, inputs: Mapping[str, Any]) -> dict[str, str]:
         fixed = self.layout.slots(reasoning_model=self.profile.reasoning)
-        return {**fixed, **{name: str(value) for name, value in inputs.items() if name != CHAIN and value is not None}}
+        return {
+            **dict.fromkeys(_OPTIONAL_INPUTS, ""),
+            **fixed,
+            **{name: str(value) for name, value in inputs.items() if name != CHAIN and value is not None},
+        }
 
     def _method_text(self, instructions: str, slots: Mapping[str, str]) -> str:
         text = fill(instructions, slots)

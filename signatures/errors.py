@@ -77,7 +77,8 @@ class ReadError(RetrievalError):
 
     Args:
         message: What failed, for which URL.
-        reason: One of `http`, `timeout`, `connection`, `blocked`, `refused`, `empty`, `binary`, `too_large`, `not_found`, `unsupported`.
+        reason: One of `http`, `timeout`, `connection`, `blocked`, `refused`, `empty`, `binary`, `too_large`,
+            `not_found`, `unsupported`.
         provider: Name of the reader.
         status: HTTP status of the reply, or None.
         body: Start of the reply; cut to its first 200 characters.

@@ -32,7 +32,9 @@ MARKERS = (
 )
 
 _SPECIAL_TOKEN = re.compile(r"<\|([^<>|\s][^<>|]{0,60})\|>|<｜([^<>｜\s][^<>｜]{0,60})｜>")
-_TAG_TOKEN = re.compile(r"<(/?(?:s|think|tool_call|tool_response|start_of_turn|end_of_turn|bos|eos)|/?INST)>|\[(/?INST)\]")
+_TAG_TOKEN = re.compile(
+    r"<(/?(?:s|think|tool_call|tool_response|start_of_turn|end_of_turn|bos|eos)|/?INST)>|\[(/?INST)\]"
+)
 _BLOCK = re.compile(
     f"{re.escape(BEGIN_SEARCH_RESULT)}.*?(?:{re.escape(END_SEARCH_RESULT)}|\\Z)"
     f"|{re.escape(BEGIN_FULL_PAGE)}.*?(?:{re.escape(END_FULL_PAGE)}|\\Z)",
@@ -101,5 +103,6 @@ def neutralise(text: str) -> str:
         The same text in which no marker and no special token can be opened or closed.
     """
     text = text.encode("utf-8", "replace").decode("utf-8") if any("\ud800" <= c <= "\udfff" for c in text) else text
-    text = _SPECIAL_TOKEN.sub(lambda m: f"<¦{m.group(1) or m.group(2)}¦>", text)
-    return _TAG_TOKEN.sub(lambda m: f"‹{m.group(1)}›" if m.group(1) else f"({m.group(2)})", text)
+    # Tags first: a tag inside a special token's frame would otherwise leave a new frame behind.
+    text = _TAG_TOKEN.sub(lambda m: f"‹{m.group(1)}›" if m.group(1) else f"({m.group(2)})", text)
+    return _SPECIAL_TOKEN.sub(lambda m: f"<¦{m.group(1) or m.group(2)}¦>", text)

@@ -18,16 +18,18 @@ Continuation = Literal["prefix", "user"]
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """How one family of models is asked.
+    r"""How one family of models is asked.
 
     Attributes:
         name: Short name; compiled programs are filed under it.
         pattern: Shell pattern matched against the lower-cased last part of the model's name.
-        style: `chat` renders the chat template with demos as earlier turns; `completion` sends raw text with demos inline.
+        style: `chat` renders the chat template with demos as earlier turns; `completion` sends raw text with demos
+            inline.
         reasoning: True for a model that reasons by itself (no think-step-by-step sentence).
         think_prefix: Text the chat template puts before the reasoning (`<think>\\n`); empty when the template has none.
             Informative: the served template decides, and what it ends in is part of the prefix.
-        continuation: `prefix` continues the assistant turn from the exact text; `user` gives the chain so far in a user turn.
+        continuation: `prefix` continues the assistant turn from the exact text; `user` gives the chain so far in a user
+            turn.
         sampling: Sampling fields used when neither the LM nor an option sets them.
         context_length: Context in tokens when the server does not tell.
         repetition_penalty: What `--paper` uses for reasoning turns (section 4.3 and the authors' scripts).
@@ -69,20 +71,42 @@ _PAPER_SAMPLING = {"temperature": 0.7, "top_p": 0.8, "top_k": 20}
 
 PROFILES: tuple[ModelProfile, ...] = (
     ModelProfile(
-        "qwq-32b-preview", "qwq-32b-preview*", reasoning=True, sampling=_QWQ_SAMPLING,
-        repetition_penalty=1.05, turn_tokens=(32_768, 20_480),
+        "qwq-32b-preview",
+        "qwq-32b-preview*",
+        reasoning=True,
+        sampling=_QWQ_SAMPLING,
+        repetition_penalty=1.05,
+        turn_tokens=(32_768, 20_480),
     ),
     ModelProfile(
-        "qwq-32b", "qwq*", reasoning=True, think_prefix="<think>\n", sampling=_QWQ_SAMPLING,
-        context_length=40_960, repetition_penalty=1.05, turn_tokens=(32_768, 20_480),
+        "qwq-32b",
+        "qwq*",
+        reasoning=True,
+        think_prefix="<think>\n",
+        sampling=_QWQ_SAMPLING,
+        context_length=40_960,
+        repetition_penalty=1.05,
+        turn_tokens=(32_768, 20_480),
     ),
-    ModelProfile("deepseek-r1", "deepseek-r*", reasoning=True, think_prefix="<think>\n", sampling=_PAPER_SAMPLING,
-                 context_length=131_072),
-    ModelProfile("smollm2-135m", "*smollm2-135m*", style="completion", sampling={"temperature": 0.0},
-                 context_length=8_192),
+    ModelProfile(
+        "deepseek-r1",
+        "deepseek-r*",
+        reasoning=True,
+        think_prefix="<think>\n",
+        sampling=_PAPER_SAMPLING,
+        context_length=131_072,
+    ),
+    ModelProfile(
+        "smollm2-135m", "*smollm2-135m*", style="completion", sampling={"temperature": 0.0}, context_length=8_192
+    ),
     ModelProfile("qwen2.5-1.5b", "*qwen2.5*1.5b*", style="completion", sampling={"temperature": 0.0}),
-    ModelProfile("qwen3", "qwen3*", reasoning=True, think_prefix="<think>\n",
-                 sampling={"temperature": 0.6, "top_p": 0.95, "top_k": 20}),
+    ModelProfile(
+        "qwen3",
+        "qwen3*",
+        reasoning=True,
+        think_prefix="<think>\n",
+        sampling={"temperature": 0.6, "top_p": 0.95, "top_k": 20},
+    ),
     ModelProfile("qwen2.5", "*qwen2.5*", sampling=_PAPER_SAMPLING),
     ModelProfile("llama-3", "*llama*3*", sampling=_PAPER_SAMPLING, context_length=131_072),
     ModelProfile("o-series", "o[134]*", reasoning=True, continuation="user", context_length=128_000),

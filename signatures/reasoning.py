@@ -17,7 +17,9 @@ class Reasoning(dspy.Signature):  # type: ignore[misc]
     """Answer the question."""
 
     question: str = dspy.InputField(desc="the question, problem statement or task")
-    reasoning: str = dspy.OutputField(desc="the whole chain of thought, with queries and their results where there are any")
+    reasoning: str = dspy.OutputField(
+        desc="the whole chain of thought, with queries and their results where there are any"
+    )
     answer: str = dspy.OutputField(desc="the final answer as it stands in the box or the code block")
 
 
@@ -39,7 +41,8 @@ def reasoning_signature(method: Method, task: Task = "open_qa", language: Langua
         language: `en` or `zh`.
 
     Returns:
-        A `dspy.Signature` class with inputs `question` (and `documents` for standard RAG) and outputs `reasoning`, `answer`.
+        A `dspy.Signature` class with inputs `question` (and `documents` for standard RAG) and outputs `reasoning`,
+        `answer`.
     """
     signature: Any = Reasoning
     if task == "code":

@@ -1,4 +1,4 @@
-"""The paper's instruction templates (appendix A), read from `signatures/templates/{en,zh}/`.
+r"""The paper's instruction templates (appendix A), read from `signatures/templates/{en,zh}/`.
 
 The files hold the wording of the appendix; only the slots in lower-case braces are filled. Every other brace
 (`\\boxed{YOUR_ANSWER}`) is literal, which is why nothing here ever calls `str.format`.

@@ -1,4 +1,4 @@
-"""Settings of the whole test session: a home folder of its own, DSPy's cache in a temporary folder, patient hypothesis."""
+"""Settings of the whole test session: a home folder of its own, DSPy's cache beside it, patient hypothesis."""
 
 from __future__ import annotations
 

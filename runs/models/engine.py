@@ -1,28 +1,25 @@
-"""The engine of this project behind DSPy's LM: a prefix is continued with the very token ids of the turn before.
+"""The engine of this project behind DSPy's LM.
 
-`EngineCore` owns what embedded and served models share: rendering the chat template once a question, the memory of a chain's
-ids, counting, the token-boundary rule, the reply cache. `runs/models/local.py` and `runs/models/vllm.py` fill in the rest.
+`EngineCore` owns what embedded and served models share: DSPy's requests and responses, the reply cache, and by way of
+`TokenPrefix` the very token ids of a chain. `runs/models/local.py` and `runs/models/vllm.py` fill in the rest.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from abc import ABC, abstractmethod
-from collections import OrderedDict
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dspy.lm15 import Message, Request, Response, Usage
 
-from programs.language_model import EXTENSION
+from programs.language_model import CANONICAL, EXTENSION
 from retrieval.cache import Cache
 from retrieval.sync import run_sync
+from runs.models.prefix import TokenPrefix
 from signatures.profiles import ModelProfile
-
-_REMEMBERED_CHAINS = 4_096
-_REMEMBERED_PROMPTS = 1_024
 
 
 @dataclass(frozen=True)
@@ -47,17 +44,7 @@ class Reply:
     completion_tokens: int = 0
 
 
-@dataclass
-class _Chain:
-    """What was sent and written so far; `whole` says that `ids` hold the model's own last output too."""
-
-    base: str
-    text: str
-    ids: list[int]
-    whole: bool
-
-
-class EngineCore(ABC):
+class EngineCore(TokenPrefix):
     """An asynchronous language model for chains.
 
     Args:
@@ -67,30 +54,16 @@ class EngineCore(ABC):
     """
 
     def __init__(self, model: str, profile: ModelProfile, cache: Cache | None = None) -> None:
+        super().__init__()
         self.model = model
         self.profile = profile
         self.cache = cache
         self.context_length: int | None = None
         self.model_calls = 0
-        self._chains: OrderedDict[str, _Chain] = OrderedDict()
-        self._prompts: OrderedDict[str, list[int]] = OrderedDict()
-        self._boundaries: dict[str, bool] = {}
 
     @abstractmethod
     def identity(self) -> str:
         """Return what changes the model's replies: name, revision, precision."""
-
-    @abstractmethod
-    async def render_ids(self, messages: Sequence[Mapping[str, str]], raw: bool) -> list[int]:
-        """Return the token ids of a prompt: chat template with generation prompt, or raw text with its special tokens."""
-
-    @abstractmethod
-    async def tokenise(self, text: str) -> list[int]:
-        """Return the token ids of a text, without special tokens around it."""
-
-    @abstractmethod
-    async def detokenise(self, ids: Sequence[int]) -> str:
-        """Return the text of token ids."""
 
     @abstractmethod
     async def generate(self, ids: list[int], request: Request) -> Reply:
@@ -108,101 +81,36 @@ class EngineCore(ABC):
         Raises:
             LM15Error: The model or its server failed.
         """
+        request = self._with_defaults(request)
         facts = dict((request.config.extensions or {}).get(EXTENSION) or {})
         messages = [{"role": m.role, "content": m.text or ""} for m in request.messages]
+        if request.system is not None:
+            messages.insert(0, {"role": "system", "content": _system_text(request.system)})
         chain_id, raw = str(facts.get("chain", "")), bool(facts.get("raw"))
         ids, retokenised = await self.prompt_ids(messages, chain_id, raw)
         key = self._cache_key(ids, request)
-        stored = self.cache.get("replies", key) if self.cache is not None else None
+        # A sample without a seed is wanted anew each time: the cache would give one and the same text for ever.
+        cache = self.cache if request.config.temperature == 0 or request.config.seed is not None else None
+        stored = cache.get("replies", key) if cache is not None else None
         if stored is not None:
             reply = Reply(**stored)
         else:
             self.model_calls += 1
             reply = await self.generate(ids, request)
-            if self.cache is not None:
-                self.cache.put("replies", key, asdict(reply))
-        base, chain = _split(messages)
+            if cache is not None:
+                cache.put("replies", key, asdict(reply))
         if chain_id:
-            whole = bool(reply.ids) or not reply.text
-            self._remember(chain_id, _Chain(_digest(base, raw), chain + reply.text, ids + reply.ids, whole))
+            self.remember(messages, chain_id, raw, sent=ids, text=reply.text, written=reply.ids)
         return self._response(reply, from_cache=stored is not None, retokenised=retokenised)
 
-    async def count_tokens(self, messages: Sequence[Mapping[str, str]], chain_id: str, raw: bool) -> int:
-        """Return the number of tokens that a generation from these messages would send."""
-        ids, _ = await self.prompt_ids(messages, chain_id, raw)
-        return len(ids)
-
-    async def hold_back(self, text: str) -> str:
-        """Return `text` without trailing white space that would tokenise differently once text follows (design section 2)."""
-        stripped = text.rstrip()
-        if len(stripped) == len(text):
-            return text
-        tail = text[max(0, len(stripped) - 24) :]
-        if tail not in self._boundaries:
-            alone, followed = await self.tokenise(tail), await self.tokenise(tail + "The")
-            self._boundaries[tail] = followed[: len(alone)] == alone
-        return text if self._boundaries[tail] else stripped
-
-    async def prompt_ids(
-        self, messages: Sequence[Mapping[str, str]], chain_id: str, raw: bool
-    ) -> tuple[list[int], bool]:
-        """Return the ids to send: the rendered prompt, the remembered ids of the chain, and what came after them.
-
-        Args:
-            messages: Rendered messages.
-            chain_id: Names the chain; empty for a single call.
-            raw: True when the profile wants raw text.
-
-        Returns:
-            (ids, whether text that the model wrote had to be tokenised again).
-        """
-        base, chain = _split(messages)
-        digest = _digest(base, raw)
-        prompt = self._prompts.get(digest)
-        if prompt is None:
-            prompt = self._prompts[digest] = await self.render_ids(base, raw)
-            while len(self._prompts) > _REMEMBERED_PROMPTS:
-                self._prompts.popitem(last=False)
-        if not chain:
-            return list(prompt), False
-        known = self._chains.get(chain_id)
-        if known is None or known.base != digest:
-            return [*prompt, *await self.tokenise(chain)], True
-        return await self._continue(prompt, known, chain)
-
-    async def _continue(self, prompt: list[int], known: _Chain, chain: str) -> tuple[list[int], bool]:
-        """Keep as many remembered ids as spell a prefix of the chain, and tokenise the rest."""
-        low, high, step = len(prompt), len(known.ids), 1
-        spelled: dict[int, str] = {low: ""}
-
-        async def spells(count: int) -> bool:
-            if count not in spelled:
-                spelled[count] = await self.detokenise(known.ids[low:count])
-            # Ids that end inside a character spell U+FFFD at their end.
-            return chain.startswith(spelled[count].rstrip("\ufffd"))
-
-        count = high
-        # A token that ran past a stop string is one step back, the output of a server that ignored it many.
-        while not await spells(count):
-            high, count, step = count, max(low, count - step), step * 2
-        while high - count > 1:
-            middle = (count + high) // 2
-            if await spells(middle):
-                count = middle
-            else:
-                high = middle
-        while not chain.startswith(spelled[count]):
-            count -= 1
-            await spells(count)
-        rest = chain[len(spelled[count]) :]
-        lost = count == low and known.text[:1] == chain[:1]
-        return [*known.ids[:count], *(await self.tokenise(rest) if rest else [])], lost or not known.whole
-
-    def _remember(self, chain_id: str, chain: _Chain) -> None:
-        self._chains[chain_id] = chain
-        self._chains.move_to_end(chain_id)
-        while len(self._chains) > _REMEMBERED_CHAINS:
-            self._chains.popitem(last=False)
+    def _with_defaults(self, request: Request) -> Request:
+        """Add the profile's fields that a plain DSPy predictor's request cannot carry (top_k, repetition_penalty)."""
+        extensions = dict(request.config.extensions or {})
+        if EXTENSION in extensions:
+            return request
+        given = {**self.profile.sampling, **(self.profile.sampling.get("extra_body") or {})}
+        extra = {name: value for name, value in given.items() if name not in (*CANONICAL, "extra_body")}
+        return replace(request, config=replace(request.config, extensions={**extra, **extensions} or None))
 
     def _cache_key(self, ids: list[int], request: Request) -> dict[str, Any]:
         config = request.config
@@ -213,7 +121,7 @@ class EngineCore(ABC):
             "max_tokens": config.max_tokens,
             "temperature": config.temperature,
             "top_p": config.top_p,
-            "seed": config.seed if config.temperature else None,
+            "seed": None if config.temperature == 0 else config.seed,
             "stop": list(config.stop),
             "penalties": [config.frequency_penalty, config.presence_penalty],
             **extensions,
@@ -237,15 +145,8 @@ class EngineCore(ABC):
         )
 
 
-def _split(messages: Sequence[Mapping[str, str]]) -> tuple[Sequence[Mapping[str, str]], str]:
-    if messages[-1]["role"] == "assistant":
-        return messages[:-1], messages[-1]["content"]
-    return messages, ""
-
-
-def _digest(messages: Sequence[Mapping[str, str]], raw: bool) -> str:
-    joined = "\x1e".join(f"{m['role']}\x1f{m['content']}" for m in messages)
-    return hashlib.sha256(f"{raw}\x1d{joined}".encode()).hexdigest()
+def _system_text(system: Any) -> str:
+    return system if isinstance(system, str) else "".join(part.text for part in system)
 
 
 class _Facade:

@@ -1,7 +1,7 @@
 """One small factory: `--model` and `--base-url` become a DSPy LM.
 
-`local` and GGUF paths run in this process; `hosted_vllm/NAME` speaks vLLM's completions; anything else is handed to DSPy and
-LiteLLM through chat.
+`local` and GGUF paths run in this process; `hosted_vllm/NAME` speaks vLLM's completions; anything else is handed to
+DSPy and LiteLLM through chat.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import dspy
 
+from programs.language_model import CANONICAL
 from retrieval.cache import Cache
 from runs.home import Home
 from runs.models.engine import AsyncEngine, EngineCore, SyncEngine
@@ -60,7 +61,8 @@ def make_model(
 
     Args:
         model: `local`, `local:1.5b`, a GGUF path, `hosted_vllm/NAME`, or any name LiteLLM knows.
-        base_url: Address of an OpenAI-compatible API, ending in `/v1`. With a name that has no provider, vLLM is assumed.
+        base_url: Address of an OpenAI-compatible API, ending in `/v1`. With a name that has no provider, vLLM is
+            assumed.
         cache: Where model replies are kept, or None to keep none.
         home: Home folder; by default the user's.
         context_length: Context in tokens; None asks the server or the profile.
@@ -80,20 +82,26 @@ def make_model(
         from runs.models.local import LocalCore
 
         path = find_weights(model, (home or Home()).models)
-        found = profile_for(path.stem, **(profile or {}))
+        found = _with_sampling(profile_for(path.stem, **(profile or {})), given)
         local = LocalCore(path, found, cache, context_length)
         label = {"local": SMOLLM2.name, "local:1.5b": QWEN.name}.get(model, Path(path).stem)
-        return _own(f"local/{label}", local, found, given)
+        return _own(f"local/{label}", local, found)
     if model.startswith("hosted_vllm/") or (base_url and "/" not in model):
         from runs.models.vllm import VLLMCore, server_facts
 
         url = base_url or os.environ.get("HOSTED_VLLM_API_BASE") or "http://127.0.0.1:8000/v1"
         served, told = server_facts(url, model.removeprefix("hosted_vllm/"), os.environ.get("VLLM_API_KEY", ""))
-        found = profile_for(served, **(profile or {}))
+        found = _with_sampling(profile_for(served, **(profile or {})), given)
         vllm = VLLMCore(
-            url, served, found, cache, context_length=context_length or told, revision=revision, retry_seconds=retry_seconds
+            url,
+            served,
+            found,
+            cache,
+            context_length=context_length or told,
+            revision=revision,
+            retry_seconds=retry_seconds,
         )
-        return _own(f"hosted_vllm/{served}", vllm, found, given)
+        return _own(f"hosted_vllm/{served}", vllm, found)
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     found = profile_for(model, **(profile or {}))
     extra: dict[str, Any] = {"api_base": base_url} if base_url else {}
@@ -101,10 +109,13 @@ def make_model(
     return Model(lm, found, None, model, f"litellm:{model}:{revision}")
 
 
-def _own(name: str, core: EngineCore, profile: ModelProfile, sampling: dict[str, Any]) -> Model:
+def _with_sampling(profile: ModelProfile, given: dict[str, Any]) -> ModelProfile:
+    return profile.override(sampling={**profile.sampling, **given})
+
+
+def _own(name: str, core: EngineCore, profile: ModelProfile) -> Model:
+    # DSPy's own predictors refuse fields that their request lacks; the core adds those from the profile.
+    known = {field: value for field, value in profile.sampling.items() if field in CANONICAL}
     # Retries and caching live in the core; DSPy's own would repeat a long chain or miss the server's identity.
-    lm = dspy.LM(
-        name, engine=SyncEngine(core), async_engine=AsyncEngine(core), cache=False, num_retries=0,
-        **{**profile.sampling, **sampling},
-    )  # fmt: skip
+    lm = dspy.LM(name, engine=SyncEngine(core), async_engine=AsyncEngine(core), cache=False, num_retries=0, **known)
     return Model(lm, profile, core, name, core.identity())

@@ -1,8 +1,8 @@
 """`--model hosted_vllm/NAME --base-url URL`: vLLM's `/v1/completions`, with the prompt as token ids.
 
-The template is rendered once a question by the server itself (`/tokenize`), a chain goes on from the very ids it was given, and
-every field is sent exactly. Connections are pooled without a limit, long generations may take hours, and a server that
-dies and comes back within `retry_seconds` costs a turn its retry, nothing else.
+The template is rendered once a question by the server itself (`/tokenize`), a chain goes on from the very ids it was
+given, and every field is sent exactly. Connections are pooled without a limit, long generations may take hours, and a
+server that dies and comes back within `retry_seconds` costs a turn its retry, nothing else.
 """
 
 from __future__ import annotations
@@ -63,11 +63,14 @@ def server_facts(base_url: str, model: str, api_key: str = "") -> tuple[str, int
         served = {entry["id"]: entry.get("max_model_len") for entry in reply.json()["data"]}
     except (requests.RequestException, ValueError, KeyError, TypeError) as error:
         raise ModelError(
-            f"No model server answers at {url}: {type(error).__name__}. Start one with `search-o1 serve`, or give --base-url."
+            f"No model server answers at {url}: {type(error).__name__}. Start one with `search-o1 serve`, or give "
+            "--base-url."
         ) from error
     name = model or next(iter(served), "")
     if name not in served:
-        raise ModelError(f"The server at {base_url} does not serve {model!r}; it serves: {', '.join(served) or 'nothing'}.")
+        raise ModelError(
+            f"The server at {base_url} does not serve {model!r}; it serves: {', '.join(served) or 'nothing'}."
+        )
     return name, served[name]
 
 
@@ -137,7 +140,9 @@ class VLLMCore(EngineCore):
             choice, usage = reply["choices"][0], reply.get("usage") or {}
             choice["text"]
         except (LookupError, TypeError):
-            raise ServerError(f"The model server at {self.base_url} sent a reply without text", provider="vllm") from None
+            raise ServerError(
+                f"The model server at {self.base_url} sent a reply without text", provider="vllm"
+            ) from None
         stop = choice.get("stop_reason")
         details = usage.get("prompt_tokens_details") or {}
         return Reply(
@@ -161,11 +166,13 @@ class VLLMCore(EngineCore):
             The body of `/v1/completions`.
         """
         config = request.config
+        # The server's own default would end a plain DSPy predictor's reply after 16 tokens.
+        room = max(1, self.context_length - len(ids)) if self.context_length else None
         extra = {key: value for key, value in (config.extensions or {}).items() if key != EXTENSION}
         fields = {
             "model": self.model,
             "prompt": ids,
-            "max_tokens": config.max_tokens,
+            "max_tokens": config.max_tokens or room,
             "temperature": config.temperature,
             "top_p": config.top_p,
             "seed": config.seed,
@@ -222,16 +229,20 @@ class VLLMCore(EngineCore):
                     if reply.status not in _RETRIED:
                         raise error
             except (aiohttp.ClientError, TimeoutError, ConnectionError) as lost:
-                error = TransportError(f"The model server at {self.base_url} is gone: {type(lost).__name__}", provider="vllm")
+                error = TransportError(
+                    f"The model server at {self.base_url} is gone: {type(lost).__name__}", provider="vllm"
+                )
             except ValueError:
-                error = ServerError(f"The model server at {self.base_url} sent a reply that is not JSON", provider="vllm", status=200)
+                error = ServerError(
+                    f"The model server at {self.base_url} sent a reply that is not JSON", provider="vllm", status=200
+                )
             if loop.time() + pause > deadline:
                 raise error
             self.retries += 1
             await asyncio.sleep(random.uniform(0.1, pause))
             pause = min(pause * 2, 10.0)
 
-    def _error(self, status: int, text: str, url: str) -> Exception:
+    def _error(self, status: int, text: str, url: str) -> Any:
         message = _message(text)
         where: dict[str, Any] = {"provider": "vllm", "status": status}
         if status in (401, 403):
@@ -239,13 +250,15 @@ class VLLMCore(EngineCore):
         if status in (404, 405) and self.model not in message and url.startswith(self.root + "/"):
             route = url.removeprefix(self.root)
             return UnsupportedModelError(
-                f"The server at {self.base_url} has no {route}, so it is no vLLM; ask for it as openai/{self.model} with "
-                "the same --base-url",
+                f"The server at {self.base_url} has no {route}, so it is no vLLM; ask for it as openai/{self.model} "
+                "with the same --base-url",
                 **where,
             )
         if status == 404:
             return UnsupportedModelError(
-                f"The server at {self.base_url} does not serve {self.model!r}: {message}. `search-o1 serve` says what it serves", **where
+                f"The server at {self.base_url} does not serve {self.model!r}: {message}. `search-o1 serve` says what "
+                "it serves",
+                **where,
             )
         if status == 400 and any(words in message for words in _CONTEXT_WORDS):
             return ContextLengthError(message, **where)

@@ -13,7 +13,6 @@ from retrieval.base import Hit, Page
 from tests.programs.world import (
     ANSWER,
     BQ,
-    BR,
     BU,
     EQ,
     ER,
@@ -24,29 +23,24 @@ from tests.programs.world import (
     ask,
     ask_async,
     events,
+    no_refusals,
     query,
     reasoning_calls,
     refine_calls,
     say,
     search_o1,
+    words,
 )
 
 URLS = [f"https://a.example/{i}" for i in range(10)]
 
 
-def words(number: int, seed: int = 0) -> str:
-    rng = random.Random(seed)
-    return " ".join(rng.choice(("film", "director", "Arrival", "science", "año", "映画")) for _ in range(number))
-
-
 def big_world(page_words: int = 5_000, snippet_words: int = 20) -> dict:
     hits = [Hit(f"Page {i}", url, words(snippet_words, i)) for i, url in enumerate(URLS)]
-    return {"search": MemorySearch(hits), "reader": MemoryReader({url: words(page_words, i) for i, url in enumerate(URLS)})}
-
-
-def no_refusals(server) -> None:
-    """No generation was refused: every completion request became a call."""
-    assert server.counts["/v1/completions"] == len(server.calls)
+    return {
+        "search": MemorySearch(hits),
+        "reader": MemoryReader({url: words(page_words, i) for i, url in enumerate(URLS)}),
+    }
 
 
 def test_a_turn_that_fills_its_budget_ends_the_chain_with_length(serve) -> None:
@@ -96,8 +90,10 @@ def test_the_turn_limit_ends_the_chain(serve) -> None:
 
 @pytest.mark.parametrize(("task", "turns"), [("open_qa", 15), ("math", 10)])
 def test_open_questions_have_15_turns_and_other_tasks_10(serve, task, turns) -> None:
-    prediction = ask(serve(lambda prompt, body: f"x{EQ}y{len(prompt)}" if "x" not in prompt else query(str(len(prompt)))),
-                     search_o1(task=task, max_searches=1, search=MemorySearch([])))
+    prediction = ask(
+        serve(lambda prompt, body: f"x{EQ}y{len(prompt)}" if "x" not in prompt else query(str(len(prompt)))),
+        search_o1(task=task, max_searches=1, search=MemorySearch([])),
+    )
     assert (prediction.finish, prediction.turns) == ("turns", turns)
 
 
@@ -209,69 +205,33 @@ def test_no_prompt_is_ever_refused_for_its_length(serve, seed) -> None:
             return f"{BU}{rng.choice(URLS)}, {rng.choice(URLS)}{EU}"
         return f"{words(rng.choice((3, 100)))}\n{query(words(rng.choice((1, 5, 400)), rng.random()))}"
 
-    server = serve(model, max_model_len=length, strict_budget=True, bos=rng.random() < 0.5, ignore_stop=rng.random() < 0.2,
-                   no_token_ids=rng.random() < 0.2)
+    server = serve(
+        model,
+        max_model_len=length,
+        strict_budget=True,
+        bos=rng.random() < 0.5,
+        ignore_stop=rng.random() < 0.2,
+        no_token_ids=rng.random() < 0.2,
+    )
     world = big_world(rng.choice((10, 5_000)), rng.choice((5, 2_000)))
     kind = rng.choice(("search_o1", "search_o1", "rag_agent", "standard_rag"))
-    options = {"refine_tokens": rng.choice((100, 1_024)), "turn_tokens": rng.choice((200, 8_192)),
-               "min_turn_tokens": rng.choice((1, 64, 300)), "force_answer": rng.random() < 0.5}
+    options = {
+        "refine_tokens": rng.choice((100, 1_024)),
+        "turn_tokens": rng.choice((200, 8_192)),
+        "min_turn_tokens": rng.choice((1, 64, 300)),
+        "force_answer": rng.random() < 0.5,
+    }
     classes = {"rag_agent": RAGAgent, "standard_rag": StandardRAG}
-    program = search_o1(**world, **options) if kind == "search_o1" else classes[kind](world["search"], world["reader"], **options)
+    program = (
+        search_o1(**world, **options)
+        if kind == "search_o1"
+        else classes[kind](world["search"], world["reader"], **options)
+    )
     prediction = rng.choice((ask, ask_async))(server, program, question=f"{QUESTION} {words(rng.choice((1, 50, 400)))}")
     no_refusals(server)
     assert prediction.finish in ("answered", "no_answer", "length", "context", "turns", "loop")
     for call in server.calls:
         assert len(call.prompt_ids) + call.body["max_tokens"] <= length
-
-
-def test_a_looping_turn_is_named(serve) -> None:
-    passage = " ".join(f"thought {i} leads nowhere" for i in range(12))
-    prediction = ask(serve(say(f"{passage}\n" * 40)), search_o1(turn_tokens=600))
-    assert prediction.finish == "loop"
-
-
-def test_loops_are_left_alone_in_the_papers_setting(serve) -> None:
-    prediction = ask(serve(say("and so on " * 400)), search_o1(turn_tokens=600, stop_loops=False))
-    assert prediction.finish == "length"
-
-
-def test_a_long_turn_without_a_repeated_passage_is_no_loop(serve) -> None:
-    text = " ".join(f"number {i}" for i in range(2_000))
-    assert ask(serve(say(text)), search_o1(turn_tokens=2_000)).finish == "length"
-
-
-def test_force_answer_gives_a_chain_out_of_turns_one_short_turn_for_its_box(serve) -> None:
-    server = serve(say(query("a"), f"Denis Villeneuve}}. {BR}made up{ER}"))
-    prediction = ask(server, search_o1(max_turns=1, force_answer=True))
-    assert prediction.reasoning.endswith(f"{ER}\n\nI have to answer now. The final answer is \\boxed{{Denis Villeneuve}}. ")
-    assert (prediction.answer, prediction.finish) == ("Denis Villeneuve", "answered")
-    assert server.calls[-1].body["max_tokens"] == 64
-    assert [event["finish_before"] for event in events(prediction, "forced")] == ["turns"]
-
-
-def test_force_answer_works_when_the_context_is_full(serve) -> None:
-    server = serve(say(words(5_000), "Paris}"), max_model_len=1_000, strict_budget=True)
-    prediction = ask(server, search_o1(force_answer=True))
-    assert (prediction.answer, prediction.finish) == ("Paris", "answered")
-    no_refusals(server)
-
-
-def test_force_answer_keeps_the_finish_when_no_answer_comes(serve) -> None:
-    server = serve(say("word " * 500, "I do not know"))
-    prediction = ask(server, search_o1(force_answer=True, turn_tokens=100))
-    assert (prediction.answer, prediction.finish) == ("", "length")
-
-
-def test_force_answer_leaves_a_chain_that_ended_by_itself(serve) -> None:
-    server = serve(say("I do not know."))
-    prediction = ask(server, search_o1(force_answer=True))
-    assert (prediction.finish, len(server.calls)) == ("no_answer", 1)
-
-
-def test_force_answer_asks_for_code_in_a_code_block(serve) -> None:
-    server = serve(say("word " * 500, "print(1)\n```"))
-    prediction = ask(server, DirectReasoning(task="code", force_answer=True, turn_tokens=100))
-    assert prediction.answer == "print(1)"
 
 
 def test_a_context_option_overrides_the_servers(serve) -> None:

@@ -235,7 +235,9 @@ def test_no_connection_is_left_open_when_an_event_loop_ends(serve, capfd) -> Non
 
 def test_a_chain_over_a_web_search_and_web_pages(serve) -> None:
     page = "<html><body><article><p>Arrival is a 2016 film directed by Denis Villeneuve.</p></article></body></html>"
-    hits = {"Arrival": [{"title": "Arrival", "url": "/arrival", "snippet": "2016 film"}, {"title": "Gone", "url": "/gone"}]}
+    hits = {
+        "Arrival": [{"title": "Arrival", "url": "/arrival", "snippet": "2016 film"}, {"title": "Gone", "url": "/gone"}]
+    }
     with WebServer(hits=hits, pages={"/arrival": page}) as web:
         limits = Limits(attempts=1)
         program = SearchO1(BingSearch(web.search_url, "k", limits=limits), WebReader(allow_private=True, limits=limits))

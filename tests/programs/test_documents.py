@@ -18,7 +18,6 @@ from tests.programs.world import (
     ask_async,
     events,
     query,
-    reasoning_calls,
     refine_calls,
     say,
     search_o1,
@@ -29,7 +28,7 @@ HITS = [
     Hit("Two", "https://a.example/2", "Villeneuve directs"),
 ]
 PAGES = {
-    "https://a.example/1": "Before. Arrival is a \"film\" by [Denis](https://x.example). After.",
+    "https://a.example/1": 'Before. Arrival is a "film" by [Denis](https://x.example). After.',
 }
 RECORD_1 = """{
   "id": 1,
@@ -50,7 +49,7 @@ RECORD_2 = """{
   "context": ""
 }"""
 DOCUMENTS = (
-    "**Document 1:**\n**Title:** Été <b>1</b>\n**URL:** https://a.example/1\n**Snippet:** Arrival is a \"film\"\n"
+    '**Document 1:**\n**Title:** Été <b>1</b>\n**URL:** https://a.example/1\n**Snippet:** Arrival is a "film"\n'
     '**Content:** Before. Arrival is a "film" by [Denis]. After.\n\n'
     "**Document 2:**\n**Title:** Two\n**URL:** https://a.example/2\n**Snippet:** Villeneuve directs\n**Content:** \n\n"
 )
@@ -83,7 +82,10 @@ def test_standard_rag_sees_documents_with_their_contents(serve, asker) -> None:
     assert prediction.reasoning == ANSWER
     (record,) = prediction.searches
     assert (record["query"], record["outcome"]) == (QUESTION, "found")
-    assert [event["type"] for event in events(prediction, "search") + events(prediction, "generate")] == ["search", "generate"]
+    assert [event["type"] for event in events(prediction, "search") + events(prediction, "generate")] == [
+        "search",
+        "generate",
+    ]
 
 
 def test_standard_rag_asks_once_for_ten_pages(serve) -> None:

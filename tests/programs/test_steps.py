@@ -42,8 +42,16 @@ def test_up_to_four_steps_stay_and_of_more_the_first_and_the_last_three(chain, e
 def test_steps_with_a_query_or_a_result_stay_and_each_gap_becomes_one_ellipsis() -> None:
     chain = f"{lines(1, 2, 3)}\n{query('q')}\n\n{BR}found\n\nthis{ER}\n\n{lines(6, 7, 8, 9, 10)}"
     assert previous_reasoning(chain) == "\n\n".join(
-        ["Step 1: line 1", "...", f"Step 4: {query('q')}", f"Step 5: {BR}found this{ER}", "...",
-         "Step 8: line 8", "Step 9: line 9", "Step 10: line 10"]
+        [
+            "Step 1: line 1",
+            "...",
+            f"Step 4: {query('q')}",
+            f"Step 5: {BR}found this{ER}",
+            "...",
+            "Step 8: line 8",
+            "Step 9: line 9",
+            "Step 10: line 10",
+        ]
     )
 
 
@@ -57,7 +65,9 @@ def test_a_query_over_lines_is_cut_into_steps_that_keep_its_begin_marker() -> No
     assert f"Step 4: {BQ}" in previous_reasoning(chain)
 
 
-@given(st.lists(st.sampled_from(["a", "b\n", "\n\n", query("q"), message("m"), " ", "\r", "\x85", "\u2028"]), max_size=30))
+@given(
+    st.lists(st.sampled_from(["a", "b\n", "\n\n", query("q"), message("m"), " ", "\r", "\x85", "\u2028"]), max_size=30)
+)
 def test_previous_reasoning_never_fails_and_keeps_original_positions(parts) -> None:
     chain = "".join(parts)
     all_steps = chain_steps(chain)
@@ -115,7 +125,12 @@ def test_an_absent_heading_gives_the_sentence_that_nothing_was_found(reply) -> N
 
 
 @pytest.mark.parametrize(
-    "reply", [f"**Final Information**\n\n{NOTHING}", f"**最终信息**\n\n{NOTHING_ZH}", "**Final Information**\nNo helpful information found"]
+    "reply",
+    [
+        f"**Final Information**\n\n{NOTHING}",
+        f"**最终信息**\n\n{NOTHING_ZH}",
+        "**Final Information**\nNo helpful information found",
+    ],
 )
 def test_a_refinement_that_says_that_nothing_was_found_is_counted_apart_in_both_languages(reply) -> None:
     assert read_refinement(reply)[1] == read_refinement(reply, "zh")[1] == "said_none"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from tests.programs.world import (
@@ -129,7 +131,7 @@ def test_each_request_goes_on_from_the_ids_of_the_one_before_and_its_kept_output
     prediction = ask(server)
     calls = reasoning_calls(server)
     assert len(calls) == 3
-    for call, following in zip(calls, calls[1:], strict=False):
+    for call, following in itertools.pairwise(calls):
         written = server.tokenizer.decode(call.output.token_ids)
         added = server.tokenizer.decode(following.prompt_ids[len(call.prompt_ids) :])
         kept_text = next(i for i in range(len(written), -1, -1) if added.startswith(written[:i]))
@@ -144,7 +146,7 @@ def test_a_server_without_token_ids_counts_its_continuations(serve) -> None:
     server = serve(say(RUN_ON, f"{BQ}second{EQ}", ANSWER), no_token_ids=True)
     prediction = ask(server)
     calls = reasoning_calls(server)
-    for call, following in zip(calls, calls[1:], strict=False):
+    for call, following in itertools.pairwise(calls):
         assert following.prompt_ids[: len(call.prompt_ids)] == call.prompt_ids
     assert [event["retokenised"] for event in events(prediction, "generate")] == [False, True, True]
 

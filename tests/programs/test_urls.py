@@ -190,7 +190,7 @@ def test_chinese_agents_get_chinese_messages(serve) -> None:
     [
         (" https://a.org/x, https://b.org/y ", ["https://a.org/x", "https://b.org/y"]),
         ("https://a.org/x,https://a.org/x", ["https://a.org/x"]),
-        ("\n<https://a.org>,\n\"https://b.org\",, ", ["https://a.org", "https://b.org"]),
+        ('\n<https://a.org>,\n"https://b.org",, ', ["https://a.org", "https://b.org"]),
         ("https://a.org，https://b.org", ["https://a.org", "https://b.org"]),
         ("", []),
     ],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import dspy
 
-from programs import SearchO1
+from programs import DirectReasoning, RAGAgent, SearchO1, StandardRAG, WithFallback
 from retrieval.base import Hit, Page
 from runs.models.factory import Model, make_model
 from signatures.errors import ReadError, SearchError
@@ -123,7 +124,9 @@ def chain_of(prompt: str, think: str = "") -> str:
 
 
 def reasoning_calls(server: LMServer) -> list[Any]:
-    return [call for call in server.calls if "Searched Web Pages" not in call.prompt and "检索到的网页" not in call.prompt]
+    return [
+        call for call in server.calls if "Searched Web Pages" not in call.prompt and "检索到的网页" not in call.prompt
+    ]
 
 
 def refine_calls(server: LMServer) -> list[Any]:
@@ -132,3 +135,24 @@ def refine_calls(server: LMServer) -> list[Any]:
 
 def events(prediction: Any, kind: str) -> list[dict[str, Any]]:
     return [event for event in prediction.events if event["type"] == kind]
+
+
+def words(number: int, seed: int = 0) -> str:
+    rng = random.Random(seed)
+    return " ".join(rng.choice(("film", "director", "Arrival", "science", "año", "映画")) for _ in range(number))
+
+
+def no_refusals(server: LMServer) -> None:
+    """No generation was refused: every completion request became a call."""
+    assert server.counts["/v1/completions"] == len(server.calls)
+
+
+def every_program() -> list[Any]:
+    direct = DirectReasoning()
+    return [
+        direct,
+        StandardRAG(MemorySearch(), MemoryReader()),
+        RAGAgent(MemorySearch(), MemoryReader()),
+        search_o1(),
+        WithFallback(search_o1(), DirectReasoning()),
+    ]

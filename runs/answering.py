@@ -1,0 +1,166 @@
+"""Runs questions through a program: bounded, journaled, every failure kept, nothing repeated that is done."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dspy
+
+from metrics.scorer import score
+from runs.benchmarks.question import Question
+from runs.journal import Journal, Record
+from runs.models.factory import Model
+from signatures.errors import SearchO1Error
+
+Done = Callable[[Record], None]
+
+
+def pending(
+    questions: Sequence[Question], samples: int, done: dict[tuple[str, int], Record]
+) -> list[tuple[Question, int]]:
+    """Return what is still to be answered: (question, sample) pairs that are not finished, or that failed.
+
+    A failed question is tried again: what its chain had already been told is in the cache.
+
+    Args:
+        questions: The questions of the run.
+        samples: Samples a question.
+        done: Records read from the journal.
+
+    Returns:
+        The pairs, sample by sample, in question order.
+    """
+    return [
+        (question, sample)
+        for sample in range(samples)
+        for question in questions
+        if (found := done.get((question.id, sample))) is None or found["finish"] == "error"
+    ]
+
+
+async def answer_all(
+    program: Any,
+    model: Model,
+    work: Sequence[tuple[Question, int]],
+    journal: Journal,
+    *,
+    concurrency: int,
+    seed: int,
+    on_done: Done,
+) -> None:
+    """Answer questions, at most `concurrency` at once; each finished one is in the journal before it is reported.
+
+    Args:
+        program: The program.
+        model: The language model.
+        work: (question, sample) pairs.
+        journal: Where records go.
+        concurrency: Chains in flight.
+        seed: Run seed, part of each rollout id.
+        on_done: Called with each record.
+    """
+    queue = iter(work)
+
+    async def worker() -> None:
+        for question, sample in queue:
+            record = await answer_one(program, model, question, sample, seed)
+            await asyncio.to_thread(journal.append, record)
+            on_done(record)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(concurrency, len(work))):
+            group.create_task(worker())
+
+
+async def answer_one(program: Any, model: Model, question: Question, sample: int, seed: int) -> Record:
+    """Answer and score one question; a failure becomes a record too.
+
+    Args:
+        program: The program.
+        model: The language model.
+        question: The question.
+        sample: Number of the sample, from 0.
+        seed: Run seed.
+
+    Returns:
+        The record: everything the journal, the scores and the traces are made from.
+    """
+    started = time.time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lm = model.lm.copy(rollout_id=f"{seed}/{question.id}/{sample}")
+    try:
+        with dspy.context(lm=lm, trace=None, disable_history=True):
+            prediction = await program.acall(**question.to_inputs())
+        found = prediction.toDict()
+    except SearchO1Error as error:
+        found = {"finish": "error", "error": str(error), "error_kind": error.kind}
+    except Exception as error:
+        # One question that trips over a bug must not take the others with it; it is counted under its own kind.
+        found = {"finish": "error", "error": f"{type(error).__name__}: {error}", "error_kind": "unexpected"}
+    return make_record(question, sample, found, program.options.task, started, time.time())
+
+
+def make_record(
+    question: Question, sample: int, found: dict[str, Any], task: str, started: float, ended: float
+) -> Record:
+    """Put together the record of a question.
+
+    Args:
+        question: The question.
+        sample: Number of the sample.
+        found: The prediction's fields, or `finish`, `error` and `error_kind` of a failure.
+        task: Task kind.
+        started: Time it began (seconds since the epoch).
+        ended: Time it ended.
+
+    Returns:
+        A plain dict that JSON can hold.
+    """
+    chain = found.get("reasoning") or ""
+    searches = found.get("searches") or []
+    usage = found.get("usage") or {}
+    scored_chain = found.get("direct_reasoning") or chain
+    result = score(scored_chain, list(question.answers), task)
+    refined = [s for s in searches if s.get("outcome") in ("found", "said_none", "no_heading")]
+    return {
+        "id": question.id,
+        "sample": sample,
+        "question": question.question,
+        "answers": list(question.answers),
+        "groups": dict(question.groups),
+        "gold_titles": list(question.gold_titles),
+        "prediction": result.strict_answer,
+        "official_prediction": result.official_answer,
+        "official": result.official,
+        "strict": result.strict,
+        "valid": bool(result.strict.get("valid", result.strict_answer != "")),
+        "finish": found.get("finish", "error"),
+        "error": found.get("error", ""),
+        "error_kind": found.get("error_kind", ""),
+        "turns": found.get("turns", 0),
+        "malformed": found.get("malformed", 0),
+        "searches": len(searches),
+        "refinements": len(refined),
+        "refined_to_nothing": sum(s["outcome"] != "found" for s in refined),
+        "prompt_tokens": usage.get("prompt_tokens", 0),
+        "completion_tokens": usage.get("completion_tokens", 0),
+        "cached_tokens": usage.get("cached_tokens", 0),
+        "calls": usage.get("calls", 0),
+        "calls_from_cache": usage.get("from_cache", 0),
+        "retokenised": usage.get("retokenised", 0),
+        "cost": usage.get("cost"),
+        "fallback": bool(found.get("fallback", False)),
+        "started": started,
+        "ended": ended,
+        "seconds": ended - started,
+        "chain": chain,
+        "direct_chain": found.get("direct_reasoning", ""),
+        "search_log": searches,
+        "events": found.get("events") or [],
+        "model": found.get("model", ""),
+    }

@@ -1,0 +1,66 @@
+"""One question, one answer: `search-o1 ask` and `runs.ask`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import dspy
+
+from runs.assembly import assemble_model, assemble_options, assemble_program, assemble_retrieval
+from runs.benchmarks.registry import BENCHMARKS
+from runs.home import Home
+from runs.settings import ModelSettings, RetrievalSettings, make_settings
+
+
+def ask(
+    question: str,
+    *,
+    method: str = "search_o1",
+    program: str = "auto",
+    options: dict[str, Any] | None = None,
+    home: Home | None = None,
+    say: Any = None,
+    **settings: Any,
+) -> dspy.Prediction:
+    """Answer one question.
+
+    Args:
+        question: The question.
+        method: `direct`, `standard_rag`, `rag_agent` or `search_o1`.
+        program: `auto`, `none`, or a compiled program's JSON file.
+        options: Chain options by name.
+        home: Home folder; by default the user's.
+        say: Called with a line for the user when something takes time.
+        **settings: Fields of `ModelSettings` and `RetrievalSettings`.
+
+    Returns:
+        The prediction: `answer`, `reasoning`, `searches`, `finish`, `usage`, `events`.
+
+    Raises:
+        SearchO1Error: A setting is wrong, or model, corpus or server are missing.
+    """
+    where = home or Home()
+    tell = say or (lambda line: None)
+    model_fields = {k: v for k, v in settings.items() if k in ModelSettings.model_fields}
+    rest = {k: v for k, v in settings.items() if k not in ModelSettings.model_fields}
+    model_settings = make_settings(ModelSettings, model_fields)
+    retrieval_settings = make_settings(RetrievalSettings, rest)
+    model = assemble_model(model_settings, where, tell)
+    quickstart = BENCHMARKS["quickstart"]
+    own = retrieval_settings.corpus or retrieval_settings.index or retrieval_settings.search != "local"
+    retrieval = None
+    if method != "direct":
+        retrieval = assemble_retrieval(retrieval_settings, where, tell, None if own else quickstart)
+        if not own:
+            tell("No --corpus, --index or --search given: searching the quickstart's 360 articles.")
+    # The embedded model cannot read more than the quickstart's short windows.
+    small = dict(quickstart.options) if model.profile.name == "smollm2-135m" else {}
+    chosen = assemble_options(method, model, None, {**small, **(options or {})}, paper=False, seed=0, name="")
+    built, _ = assemble_program(method, chosen, retrieval, model, program)
+
+    async def answer() -> dspy.Prediction:
+        with dspy.context(lm=model.lm, trace=None, disable_history=True):
+            return await built.acall(question=question)
+
+    return asyncio.run(answer())

@@ -1,0 +1,1 @@
+"""The benchmarks by name, and any question file by `--data`."""

@@ -1,0 +1,68 @@
+"""`search-o1`: the command line. Every verb is a thin shell over a Python function of the same name and options."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from signatures.errors import SearchO1Error
+
+_VERBS = {
+    "ask": ("runs.cli.ask", "Ask one question over the web or your own documents."),
+    "benchmarks": ("runs.cli.benchmarks", "List benchmarks, or show questions of one."),
+    "evaluate": ("runs.cli.evaluate", "Evaluate methods on a benchmark or a question file."),
+    "index": ("runs.cli.index", "Build and search a local index of documents."),
+    "programs": ("runs.cli.programs", "List the compiled programs."),
+    "serve": ("runs.cli.serve", "Start a language-model server."),
+    "ui": ("runs.cli.ui", "Browse the runs in MLflow."),
+}
+
+
+class _Group(click.Group):
+    """Verbs whose modules are imported only when used, and errors shown without a traceback."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _VERBS:
+            return None
+        command: click.Command = importlib.import_module(_VERBS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _VERBS[name][1]) for name in sorted(_VERBS)])
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().main(*args, **{**kwargs, "standalone_mode": False})
+        except click.exceptions.Abort:
+            click.echo("\nStopped. The same command goes on from here.", err=True)
+            sys.exit(130)
+        except click.ClickException as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except click.exceptions.Exit as stop:
+            sys.exit(stop.exit_code)
+        except SearchO1Error as error:
+            click.echo(f"Error: {error}", err=True)
+            sys.exit(2)
+        except KeyboardInterrupt:
+            click.echo("\nStopped. The same command goes on from here.", err=True)
+            sys.exit(130)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="search-o1")
+def main() -> None:
+    """Search-o1: a reasoning model that searches in the middle of its own chain of thought.
+
+    Everything a run leaves behind lies in one folder: SEARCH_O1_HOME, by default your user data folder.
+    """
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")

@@ -1,0 +1,53 @@
+"""`search-o1 evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from runs.cli.options import chain_options, model_options, parse_changes, retrieval_options
+
+
+@click.command("evaluate")
+@click.argument("benchmark", default="quickstart")
+@click.option("--data", type=click.Path(path_type=Path), help="Question file of your own (JSON or JSONL); BENCHMARK is then its label.")
+@click.option("--split", help="Split; by default the benchmark's test split.")
+@click.option("--limit", type=int, help="Only the first N questions; 0 means all.")
+@click.option("--method", "methods", help="Methods, separated by commas: direct, standard_rag, rag_agent, search_o1.")
+@click.option("--program", help="Compiled program: auto (default), none, or a JSON file.")
+@model_options
+@retrieval_options
+@chain_options
+@click.option("--samples", type=int, help="Samples a question.")
+@click.option("--concurrency", type=int, help="Chains in flight (default: 8 embedded, 64 served).")
+@click.option("--seed", type=int, help="Run seed.")
+@click.option("--paper", is_flag=True, default=None, help="Run exactly as the authors did (see the README).")
+@click.option("--fallback", help="`generate`: where a method gives no valid answer, take the direct answer.")
+@click.option("--fresh", is_flag=True, default=None, help="Start anew instead of going on.")
+@click.option("--experiment", help="MLflow experiment; by default the benchmark's name.")
+@click.option("--tracking-uri", help="MLflow store; by default MLFLOW_TRACKING_URI or the home folder's.")
+@click.option("--no-track", is_flag=True, help="Do not log to MLflow.")
+def command(**given: Any) -> None:
+    """Evaluate methods on a benchmark or a question file.
+
+    The same command goes on where a killed one stopped. Scores stand beside their 95 % intervals, failed questions count as
+    wrong, and several methods are compared question by question.
+
+    \b
+    search-o1 evaluate quickstart
+    search-o1 evaluate quickstart --method direct,standard_rag,rag_agent,search_o1 --limit 0
+    search-o1 evaluate mine --data questions.jsonl --corpus documents.jsonl --model hosted_vllm/Qwen/QwQ-32B \\
+        --base-url http://127.0.0.1:8000/v1
+    """
+    from rich.console import Console
+
+    from runs.evaluation import evaluate
+
+    methods = given.pop("methods")
+    track = not given.pop("no_track")
+    options = parse_changes(given.pop("changes"))
+    if methods:
+        given["methods"] = tuple(m.strip() for m in methods.split(",") if m.strip())
+    evaluate(console=Console(), options=options, track=track, **{k: v for k, v in given.items() if v is not None})

@@ -1,0 +1,270 @@
+"""Evaluation: questions in, scores with their errors out; journaled, resumable, tracked. `search-o1 evaluate` is this function."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from programs.fallback import WithFallback
+from programs.saving import CompiledProgram
+from runs.answering import answer_all, pending
+from runs.assembly import (
+    Retrieval,
+    assemble_model,
+    assemble_options,
+    assemble_program,
+    assemble_retrieval,
+)
+from runs.benchmarks.question import dataset_hash
+from runs.benchmarks.registry import QuestionSet, load_questions
+from runs.home import Home
+from runs.identity import run_facts, run_id
+from runs.journal import Journal, Record
+from runs.models.factory import Model
+from runs.printing import print_difference, print_scores
+from runs.progress import RunProgress
+from runs.settings import EvaluateSettings, make_settings
+from runs.summary import Summary, compare_records, summarise
+from runs.tracking import Tracker
+from signatures.errors import OptionError
+
+_TABLE_FIELDS = (
+    "id", "sample", "question", "prediction", "answers", "finish", "searches", "prompt_tokens", "completion_tokens", "cost",
+    "seconds", "error_kind", "fallback",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One method's finished run.
+
+    Attributes:
+        id: The run's id.
+        method: The method.
+        folder: Folder with the journal, the summary and the run's facts.
+        records: One a (question, sample), in question order.
+        summary: The scores.
+        compiled: Name of the compiled program used, or empty.
+        mlflow_run: MLflow's run id, or empty.
+        seconds: Wall time of this start, without downloads.
+        answered: Questions answered by this start; the others were in the journal.
+        tracking_error: Why tracking stopped, or empty.
+    """
+
+    id: str
+    method: str
+    folder: Path
+    records: list[Record]
+    summary: Summary
+    compiled: str = ""
+    mlflow_run: str = ""
+    seconds: float = 0.0
+    answered: int = 0
+    tracking_error: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def evaluate(benchmark: str = "quickstart", *, console: Console | None = None, home: Home | None = None, **settings: Any) -> list[Evaluation]:
+    """Evaluate one or more methods on a benchmark or a question file.
+
+    The same call goes on where a killed one stopped, and repeats no model call.
+
+    Args:
+        benchmark: Name of a benchmark, or a label when `data` is given.
+        console: Where to print; None prints nothing but the progress.
+        home: Home folder; by default the user's.
+        **settings: Fields of `EvaluateSettings`.
+
+    Returns:
+        One evaluation a method, in order.
+
+    Raises:
+        OptionError: A setting is unknown or impossible.
+        SearchO1Error: Data, corpus, weights or server are missing.
+    """
+    chosen: EvaluateSettings = make_settings(EvaluateSettings, {"benchmark": benchmark, **settings})
+    return _Run(chosen, home or Home(), console or Console(quiet=True)).evaluate()
+
+
+class _Run:
+    def __init__(self, settings: EvaluateSettings, home: Home, console: Console) -> None:
+        self.settings = settings
+        self.home = home
+        self.console = console
+
+    def say(self, line: str) -> None:
+        self.console.print(line, highlight=False, soft_wrap=True)
+
+    def evaluate(self) -> list[Evaluation]:
+        settings = self.settings
+        logging.getLogger("dspy.clients.lm").setLevel(logging.ERROR)
+        if settings.fallback not in (None, "generate"):
+            raise OptionError(f"Unknown fallback {settings.fallback!r}; known: generate.")
+        everything = load_questions(settings.benchmark, data=settings.data, split=settings.split)
+        questions = self._chosen(everything)
+        methods = settings.methods or (questions.benchmark.methods if questions.benchmark else ("search_o1",))
+        model = assemble_model(settings, self.home, self.say)
+        retrieval = None
+        if any(method != "direct" for method in methods):
+            retrieval = assemble_retrieval(settings, self.home, self.say, questions.benchmark)
+        if questions.benchmark is not None and questions.benchmark.note and not settings.paper:
+            self.say(questions.benchmark.note)
+        data_hash = dataset_hash(everything.questions)
+        done = [self._one_method(method, questions, data_hash, model, retrieval) for method in methods]
+        self._report(done)
+        return done
+
+    def _chosen(self, everything: QuestionSet) -> QuestionSet:
+        benchmark = everything.benchmark
+        limit = self.settings.limit
+        if limit is None and benchmark is not None:
+            limit = benchmark.default_limit
+        if not limit or limit >= len(everything.questions):
+            return everything
+        self.say(f"First {limit} of {len(everything.questions)} questions (all: --limit 0).")
+        return QuestionSet(everything.name, everything.split, everything.questions[:limit], benchmark)
+
+    def _one_method(
+        self, method: str, questions: QuestionSet, data_hash: str, model: Model, retrieval: Retrieval | None
+    ) -> Evaluation:
+        settings = self.settings
+        program, compiled = self._program(method, questions, model, retrieval)
+        facts = run_facts(
+            benchmark=questions.name, split=questions.split, data_hash=data_hash, method=method, program=program, model=model,
+            retrieval=retrieval, compiled=compiled, fallback=settings.fallback,
+        )  # fmt: skip
+        name = run_id(facts)
+        folder = self.home.runs / name
+        journal = Journal(folder / "journal.jsonl")
+        if settings.fresh:
+            journal.clear()
+        done = journal.read()
+        work = pending(questions.questions, settings.samples, done)
+        wanted = {(q.id, s) for q in questions.questions for s in range(settings.samples)}
+        finished = [r for key, r in done.items() if key in wanted and r["finish"] != "error"]
+        if finished and work:
+            self.say(f"{method}: going on after {len(finished)} finished questions (--fresh starts anew).")
+        tracker = self._tracker(name, method, folder, facts, compiled, retrieval) if settings.track and work else None
+        started = time.monotonic()
+        try:
+            with RunProgress(method, len(work), finished, "em", self.console, shown=settings.progress) as progress:
+
+                def on_done(record: Record) -> None:
+                    progress.add(record)
+                    if tracker is not None:
+                        tracker.add(record)
+
+                concurrency = settings.concurrency or (8 if model.name.startswith("local/") else 64)
+                asyncio.run(
+                    answer_all(program, model, work, journal, concurrency=concurrency, seed=settings.seed, on_done=on_done)
+                )
+        except BaseException:
+            if tracker is not None:
+                tracker.abandon()
+            raise
+        seconds = time.monotonic() - started
+        records = self._ordered(journal, questions)
+        summary = summarise(records)
+        self._write_summary(folder, summary, facts)
+        if tracker is not None:
+            files = [folder / "summary.json", *([compiled.path] if compiled else [])]
+            tracker.finish(summary.metrics(), [_row(r) for r in records], files)
+            _remember_run(folder, tracker)
+        mlflow_run = tracker.run_id or "" if tracker is not None else _known_run(folder)
+        return Evaluation(
+            name, method, folder, records, summary, compiled.path.name if compiled else "", mlflow_run, seconds, len(work),
+            tracker.failed if tracker is not None else "", facts,
+        )  # fmt: skip
+
+    def _program(
+        self, method: str, questions: QuestionSet, model: Model, retrieval: Retrieval | None
+    ) -> tuple[Any, CompiledProgram | None]:
+        settings = self.settings
+
+        def build(name: str) -> tuple[Any, CompiledProgram | None]:
+            options = assemble_options(
+                name, model, questions.benchmark, settings.options, paper=settings.paper, seed=settings.seed, name=questions.name
+            )
+            needed = retrieval if name != "direct" else None
+            return assemble_program(name, options, needed, model, settings.program if name == method else "auto")
+
+        program, compiled = build(method)
+        if compiled is not None:
+            self.say(f"{method}: compiled program {compiled.path.name} (without it: --program none).")
+        if settings.fallback == "generate" and method != "direct":
+            return WithFallback(program, build("direct")[0]), compiled
+        return program, compiled
+
+    def _tracker(
+        self, name: str, method: str, folder: Path, facts: dict[str, Any], compiled: CompiledProgram | None, retrieval: Retrieval | None
+    ) -> Tracker:
+        uri = self.settings.tracking_uri or self.home.tracking_uri
+        default_store = uri == f"sqlite:///{self.home.root / 'mlflow.db'}"
+        tracker = Tracker(
+            uri,
+            self.settings.experiment or facts["benchmark"],
+            f"{method} {facts['profile']}{' compiled' if compiled else ''}",
+            artifacts=self.home.artifacts if default_store else None,
+            existing=(_known_run(folder) or None) if not self.settings.fresh else None,
+            warn=self.say,
+        )
+        options = {f"options.{key}": value for key, value in facts["options"].items()}
+        rest = {key: value for key, value in facts.items() if key != "options"}
+        tracker.start(
+            {**rest, **options, "samples": self.settings.samples},
+            {
+                "method": method,
+                "model": facts["model"],
+                "program": facts["compiled"] or "none",
+                "backend": self.settings.search if method != "direct" else "none",
+                "corpus_hash": retrieval.corpus_hash if retrieval else "",
+                "run_folder": name,
+            },
+        )
+        return tracker
+
+    def _ordered(self, journal: Journal, questions: QuestionSet) -> list[Record]:
+        done = journal.read()
+        return [done[q.id, s] for q in questions.questions for s in range(self.settings.samples) if (q.id, s) in done]
+
+    def _write_summary(self, folder: Path, summary: Summary, facts: dict[str, Any]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "facts.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False, default=str), encoding="utf-8")
+        (folder / "summary.json").write_text(json.dumps(summary.metrics(), indent=1), encoding="utf-8")
+
+    def _report(self, done: list[Evaluation]) -> None:
+        print_scores(self.console, [(e.method, e.summary) for e in done])
+        last = done[-1]
+        for other in done[:-1]:
+            print_difference(
+                self.console, last.method, other.method, compare_records(last.records, other.records), "em (strict)"
+            )
+        for e in done:
+            self.say(f"{e.method}: {e.answered} questions in {e.seconds:.1f} s · journal {e.folder / 'journal.jsonl'}")
+            if e.tracking_error:
+                self.say(f"{e.method}: tracking stopped: {e.tracking_error}")
+        if self.settings.track:
+            self.say("Browse the runs: search-o1 ui   (then open the address it prints)")
+
+
+def _row(record: Record) -> dict[str, Any]:
+    scores = {f"{family}_{name}": value for family in ("official", "strict") for name, value in record[family].items()}
+    row = {name: record[name] for name in _TABLE_FIELDS}
+    return {**row, "answers": " | ".join(record["answers"]), "correct": record["strict"]["em"] == 1.0, **scores}
+
+
+def _known_run(folder: Path) -> str:
+    path = folder / "mlflow_run"
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+
+
+def _remember_run(folder: Path, tracker: Tracker) -> None:
+    if tracker.run_id and not tracker.failed:
+        (folder / "mlflow_run").write_text(tracker.run_id, encoding="utf-8")

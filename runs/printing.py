@@ -1,0 +1,72 @@
+"""What a person reads at the end of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from metrics.statistics import Estimate, PairedDifference
+from runs.summary import Summary
+
+
+def percent(estimate: Estimate) -> str:
+    """Return a score with its 95 % interval, in percent."""
+    if estimate.mean != estimate.mean:
+        return "-"
+    return f"{100 * estimate.mean:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def print_scores(console: Console, summaries: Sequence[tuple[str, Summary]]) -> None:
+    """Print methods side by side: both families, groups, chains and failures.
+
+    Args:
+        console: Where to print.
+        summaries: (label, summary) a method.
+    """
+    table = Table(title=f"{summaries[0][1].questions} questions, scores in percent with 95 % intervals", title_justify="left")
+    table.add_column("")
+    for label, _ in summaries:
+        table.add_column(label, justify="right")
+    first = summaries[0][1]
+    for family in first.scores:
+        for name in first.scores[family]:
+            table.add_row(f"{name} ({family})", *[percent(s.scores[family][name]) for _, s in summaries])
+    table.add_section()
+    for group in first.groups:
+        table.add_row(f"{first.headline} {group} (n={first.groups[group].n})", *[percent(s.groups[group]) for _, s in summaries])
+    table.add_section()
+    rows = {
+        "searches a question": ("searches", "{:.2f}"),
+        "questions with a search": ("searched_share", "{:.0%}"),
+        "refined to nothing": ("refined_to_nothing_rate", "{:.0%}"),
+        "valid answers": ("valid_share", "{:.0%}"),
+        "tokens a question": ("tokens", "{:.0f}"),
+        "prompt tokens cached": ("cached_share", "{:.0%}"),
+        "seconds a question (p50)": ("seconds_p50", "{:.1f}"),
+    }
+    for label, (key, form) in rows.items():
+        table.add_row(label, *[_number(s.chains[key], form) for _, s in summaries])
+    table.add_row("finished", *[", ".join(f"{k} {v}" for k, v in sorted(s.finishes.items())) for _, s in summaries])
+    if any(s.failures for _, s in summaries):
+        table.add_row("failed, by kind", *[", ".join(f"{k} {v}" for k, v in s.failures.items()) or "-" for _, s in summaries])
+    if any(s.fallbacks for _, s in summaries):
+        table.add_row("direct answer stood in", *[str(s.fallbacks) for _, s in summaries])
+    console.print(table)
+
+
+def print_difference(console: Console, first: str, second: str, difference: PairedDifference, metric: str) -> None:
+    """Print the paired difference of two methods on the same questions."""
+    p = "" if difference.mcnemar_p is None else f", McNemar p = {difference.mcnemar_p:.2g}"
+    console.print(
+        f"{first} - {second}: {metric} {100 * difference.difference:+.1f} "
+        f"[{100 * difference.low:+.1f}, {100 * difference.high:+.1f}] on {difference.n} questions "
+        f"(only {first} right {difference.only_a}, only {second} {difference.only_b}{p})",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _number(value: float, form: str) -> str:
+    return "-" if value != value else form.format(value)

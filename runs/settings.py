@@ -1,0 +1,119 @@
+"""What a person can set for an evaluation or a single question, typed and validated once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from signatures.errors import OptionError
+
+
+class ModelSettings(BaseModel):
+    """Which language model answers.
+
+    Attributes:
+        model: `local`, `local:1.5b`, a GGUF path, `hosted_vllm/NAME`, or any name LiteLLM knows.
+        base_url: Address of an OpenAI-compatible API, ending in `/v1`.
+        revision: Model revision, for identities.
+        context_length: Context in tokens; None asks the server or the profile.
+        temperature: Sampling temperature; None leaves it to options and profile.
+        profile: Fields of the model profile to override.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = "local"
+    base_url: str | None = None
+    revision: str = ""
+    context_length: int | None = Field(None, ge=64)
+    temperature: float | None = Field(None, ge=0, le=2)
+    profile: dict[str, Any] = Field(default_factory=dict)
+
+
+class RetrievalSettings(BaseModel):
+    """Where knowledge comes from.
+
+    Attributes:
+        search: Backend name; `local` needs a corpus or an index.
+        reader: Reader name; None takes the one that comes with the backend.
+        corpus: JSONL file that `local` indexes, or None for the benchmark's own.
+        index: Name of an index built before, or None.
+        allow_private: Let the web reader fetch private addresses.
+        cached: Keep searches and pages in the cache.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    search: str = "local"
+    reader: str | None = None
+    corpus: Path | None = None
+    index: str | None = None
+    allow_private: bool = False
+    cached: bool = True
+
+
+class EvaluateSettings(ModelSettings, RetrievalSettings):
+    """Everything `search-o1 evaluate` takes.
+
+    Attributes:
+        benchmark: Name of a benchmark, or a label for `data`.
+        data: A question file of your own.
+        split: Split; empty means the benchmark's default.
+        limit: Only the first so many questions; None means the benchmark's default limit, 0 means all.
+        methods: Methods to run, in order.
+        samples: Samples a question.
+        concurrency: Chains in flight; None means 8 for the embedded model and 64 for a server.
+        program: `auto` takes the compiled program shipped for model and task, `none` takes none, else a JSON file.
+        paper: Run as the authors did.
+        fallback: `generate` answers with `direct` where a method gives no valid answer.
+        seed: Run seed.
+        fresh: Start anew instead of going on.
+        options: Chain options by name.
+        track: Log to MLflow.
+        experiment: MLflow experiment; empty means the benchmark's name.
+        tracking_uri: MLflow store; None means the home folder's.
+        progress: Show a progress bar.
+    """
+
+    benchmark: str = "quickstart"
+    data: Path | None = None
+    split: str = ""
+    limit: int | None = Field(None, ge=0)
+    methods: tuple[str, ...] = ()
+    samples: int = Field(1, ge=1)
+    concurrency: int | None = Field(None, ge=1)
+    program: str = "auto"
+    paper: bool = False
+    fallback: str | None = None
+    seed: int = 0
+    fresh: bool = False
+    options: dict[str, Any] = Field(default_factory=dict)
+    track: bool = True
+    experiment: str = ""
+    tracking_uri: str | None = None
+    progress: bool = True
+
+
+def make_settings(cls: type[BaseModel], values: dict[str, Any]) -> Any:
+    """Validate settings.
+
+    Args:
+        cls: The settings class.
+        values: Values by name; None means not given.
+
+    Returns:
+        An instance of `cls`.
+
+    Raises:
+        OptionError: A name is unknown or a value impossible; the text names both and what is allowed.
+    """
+    try:
+        return cls(**{name: value for name, value in values.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            raise OptionError(f"Unknown option {name!r}; known options: {', '.join(sorted(cls.model_fields))}.") from None
+        raise OptionError(f"Option {name} = {first.get('input')!r}: {first['msg']}.") from None

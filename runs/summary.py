@@ -1,0 +1,149 @@
+"""Scores of a run: every metric with its error, by group, with failures counted by kind. The denominator is the whole set."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from metrics.chain_statistics import chain_metrics
+from metrics.statistics import (
+    Estimate,
+    PairedDifference,
+    clustered_mean_with_error,
+    mean_with_error,
+    paired_difference,
+)
+from runs.journal import Record
+
+FAMILIES = ("official", "strict")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run's records say.
+
+    Attributes:
+        questions: Questions in the denominator.
+        samples: Samples a question.
+        headline: Name of the headline metric.
+        scores: Family to metric to estimate.
+        groups: Group (`type=bridge`) to the strict headline's estimate.
+        official_groups: The same for the official family.
+        chains: Chain statistics.
+        finishes: Finish reason to count.
+        failures: Error kind to count.
+        fallbacks: Questions whose direct answer stood in.
+    """
+
+    questions: int
+    samples: int
+    headline: str
+    scores: dict[str, dict[str, Estimate]]
+    groups: dict[str, Estimate]
+    official_groups: dict[str, Estimate]
+    chains: dict[str, float]
+    finishes: dict[str, int]
+    failures: dict[str, int]
+    fallbacks: int = 0
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def metrics(self) -> dict[str, float]:
+        """Return all numbers under flat names, as MLflow takes them; undefined ones are left out."""
+        flat: dict[str, float] = {"questions": self.questions, "failures": sum(self.failures.values())}
+        for family, by_name in self.scores.items():
+            for name, estimate in by_name.items():
+                flat |= _flat(f"{family}.{name}", estimate)
+        for family, groups in (("strict", self.groups), ("official", self.official_groups)):
+            for group, estimate in groups.items():
+                flat |= _flat(f"{family}.{self.headline}.{group.replace('=', '.')}", estimate)
+        flat |= {f"chain.{name}": value for name, value in self.chains.items()}
+        flat |= {f"finish.{name}": count for name, count in self.finishes.items()}
+        flat |= {f"failure.{name}": count for name, count in self.failures.items()}
+        flat["fallbacks"] = self.fallbacks
+        return {name: float(value) for name, value in flat.items() if value == value}
+
+
+def summarise(records: Sequence[Record], headline: str = "em") -> Summary:
+    """Summarise the records of a run.
+
+    Args:
+        records: One a (question, sample); a failed question is a record like any other, with every score 0.
+        headline: Name of the headline metric.
+
+    Returns:
+        The summary.
+    """
+    by_question: dict[str, list[Record]] = {}
+    for record in records:
+        by_question.setdefault(record["id"], []).append(record)
+    samples = max((len(group) for group in by_question.values()), default=1)
+    names = {family: list(records[0][family]) if records else [] for family in FAMILIES}
+    scores = {
+        family: {name: _estimate(by_question, family, name) for name in names[family]} for family in FAMILIES
+    }
+    group_names = sorted({f"{key}={value}" for r in records for key, value in r["groups"].items()})
+    groups: dict[str, dict[str, Estimate]] = {family: {} for family in FAMILIES}
+    for group in group_names:
+        key, value = group.split("=", 1)
+        members = {i: rs for i, rs in by_question.items() if rs[0]["groups"].get(key) == value}
+        for family in FAMILIES:
+            groups[family][group] = _estimate(members, family, headline)
+    return Summary(
+        questions=len(by_question),
+        samples=samples,
+        headline=headline,
+        scores=scores,
+        groups=groups["strict"],
+        official_groups=groups["official"],
+        chains=chain_metrics(records),
+        finishes=dict(Counter(r["finish"] for r in records)),
+        failures=dict(Counter(r["error_kind"] or "unexpected" for r in records if r["finish"] == "error")),
+        fallbacks=sum(r["fallback"] for r in records),
+    )
+
+
+def compare_records(
+    first: Sequence[Record], second: Sequence[Record], family: str = "strict", metric: str = "em", group: str = ""
+) -> PairedDifference:
+    """Compare two runs on the questions they share.
+
+    Args:
+        first: Records of the first run.
+        second: Records of the second run.
+        family: `official` or `strict`.
+        metric: Metric name.
+        group: Only questions of this group (`type=bridge`), or all.
+
+    Returns:
+        First minus second, question by question (means over samples), with interval and McNemar's p.
+    """
+    a, b = _by_question(first, family, metric, group), _by_question(second, family, metric, group)
+    shared = [i for i in a if i in b]
+    return paired_difference([a[i] for i in shared], [b[i] for i in shared])
+
+
+def _by_question(records: Sequence[Record], family: str, metric: str, group: str) -> dict[str, float]:
+    values: dict[str, list[float]] = {}
+    for record in records:
+        if group and record["groups"].get(group.split("=", 1)[0]) != group.split("=", 1)[1]:
+            continue
+        values.setdefault(record["id"], []).append(float(record[family][metric]))
+    return {i: sum(v) / len(v) for i, v in values.items()}
+
+
+def _estimate(by_question: dict[str, list[Record]], family: str, name: str) -> Estimate:
+    values = [[float(r[family][name]) for r in records] for records in by_question.values()]
+    if all(len(v) == 1 for v in values):
+        return mean_with_error([v[0] for v in values])
+    return clustered_mean_with_error(values)
+
+
+def _flat(name: str, estimate: Estimate) -> dict[str, float]:
+    return {
+        name: estimate.mean,
+        f"{name}.stderr": estimate.standard_error,
+        f"{name}.low": estimate.low,
+        f"{name}.high": estimate.high,
+    }
