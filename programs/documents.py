@@ -73,16 +73,25 @@ def add_contexts(
     return result
 
 
-def render_pages(records: Sequence[Record]) -> str:
-    """Render records for Reason-in-Documents' `{document}`: a heading and indented JSON each."""
+def render_compact(records: Sequence[Record]) -> str:
+    """Render records for a compact profile: a line `title: text` each, the snippet where there is no page text."""
+    return "\n".join(f"{r['title']}: {' '.join((r['context'] or r['snippet']).split())}" for r in records)
+
+
+def render_pages(records: Sequence[Record], *, compact: bool = False) -> str:
+    """Render records for Reason-in-Documents' `{document}`: a heading and indented JSON each, or compact lines."""
+    if compact:
+        return render_compact(records)
     return "".join(
         f"**Web Page {rank}:**\n{json.dumps(record, ensure_ascii=False, indent=2)}\n"
         for rank, record in enumerate(records, 1)
     )
 
 
-def render_documents(records: Sequence[Record]) -> str:
-    """Render records for standard RAG's `{documents}`."""
+def render_documents(records: Sequence[Record], *, compact: bool = False) -> str:
+    """Render records for standard RAG's `{documents}`, or as compact lines."""
+    if compact:
+        return render_compact(records)
     return "".join(
         f"**Document {rank}:**\n**Title:** {r['title']}\n**URL:** {r['url']}\n"
         f"**Snippet:** {r['snippet']}\n**Content:** {r['context']}\n\n"

@@ -133,8 +133,10 @@ class ChainPredict(PredictByValue):
         records: list[Record],
         state: ChainState,
     ) -> Steps[None]:
+        compact = model.profile.compact
+
         def render(kept: list[Record], _reasoning: str) -> list[dict[str, str]]:
-            return adapter.format(signature, demos, {**fields, "documents": render_documents(kept)})
+            return adapter.format(signature, demos, {**fields, "documents": render_documents(kept, compact=compact)})
 
         # A quarter of the context at most is kept free for reasoning: a turn of 32,768 tokens never fits beside
         # documents.
@@ -143,7 +145,7 @@ class ChainPredict(PredictByValue):
         fitted = yield from fit_documents(
             render, records, "", model.context_length - reserve, state.chain_id, exact=model.exact
         )
-        fields["documents"] = render_documents(fitted.records)
+        fields["documents"] = render_documents(fitted.records, compact=compact)
         for cut in fitted.cuts:
             state.events.append({**cut, "start": start, "end": time.time()})
 

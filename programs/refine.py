@@ -97,10 +97,11 @@ class RefinePredict(PredictByValue):
         turn: int,
     ) -> Steps[dict[str, Any]]:
         options = self.options
+        compact = model.profile.compact
         room = model.context_length - min(options.refine_tokens, options.turn_tokens)
 
         def render(kept: list[Record], reasoning: str) -> list[dict[str, str]]:
-            document = render_pages(kept) if records is not None else kept[0]["context"]
+            document = render_pages(kept, compact=compact) if records is not None else kept[0]["context"]
             return adapter.format(signature, demos, {**fields, "prev_reasoning": reasoning, "document": document})
 
         # A caller without records (a plain DSPy call) has one opaque document, which is fitted as one window.
@@ -130,6 +131,6 @@ class RefinePredict(PredictByValue):
         return {
             "final_information": information,
             "outcome": outcome,
-            "document": render_pages(fitted.records) if records is not None else fitted.records[0]["context"],
+            "document": render_pages(fitted.records, compact=compact) if records is not None else fitted.records[0]["context"],
             "events": [*cuts, event],
         }

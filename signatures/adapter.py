@@ -173,7 +173,8 @@ class ChainAdapter(dspy.Adapter):  # type: ignore[misc]
     def _example_block(self) -> str:
         if self.layout.method == "refine_docs":
             block = split_refine(self.layout.language)[1]
-            return block[block.index("\n") + 1 :].rsplit("\n\n", 1)[0]
+            inputs = block[block.index("\n") + 1 :].rsplit("\n\n", 1)[0]
+            return inputs.split("\n\n", 1)[1] if self.profile.compact else inputs
         question = split_task(self.layout.task, self.layout.language)[1]
         if self.layout.method == "standard_rag":
             return f"{self.layout.label('documents')}\n{_DOCUMENT_SLOT}\n\n{question}"

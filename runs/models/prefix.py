@@ -110,7 +110,8 @@ class TokenPrefix(ABC):
             count -= 1
             await spells(count)
         rest = chain[len(spelled[count]) :]
-        lost = count == low and known.text[:1] == chain[:1]
+        # Ids that do not spell the text back lose even a first token that was kept whole; a cut inside it is no loss.
+        lost = count == low < high and known.text[: len(spelled[high])] == chain[: len(spelled[high])]
         return [*known.ids[:count], *(await self.tokenise(rest) if rest else [])], lost or not known.whole
 
     def remember(

@@ -25,7 +25,7 @@ REFINE_DEMO = {
     "document": "DEMO PAGES",
     "final_information": "DEMO FACT",
 }
-CHAT, RAW = profile_for("QwQ-32B"), profile_for("SmolLM2-135M-Instruct")
+CHAT, RAW = profile_for("QwQ-32B"), profile_for("Qwen2.5-1.5B-Instruct")
 
 
 def adapter(method: str = "search_o1", profile=CHAT, **layout) -> ChainAdapter:
