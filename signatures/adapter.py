@@ -13,6 +13,7 @@ from typing import Any
 import dspy
 
 from signatures.layout import Layout
+from signatures.nearest import nearest_demos
 from signatures.profiles import ModelProfile
 from signatures.templates import (
     DIRECT_INSTRUCTIONS,
@@ -62,7 +63,7 @@ class ChainAdapter(dspy.Adapter):  # type: ignore[misc]
             Messages with `role` and `content`; a last one of role `assistant` is the prefix to continue. Never a system
             message.
         """
-        complete = [demo for demo in demos if self._is_complete(demo)]
+        complete = self._shown(demos, inputs)
         if self.profile.style == "completion":
             messages = [{"role": "user", "content": self._inline(signature, complete, inputs)}]
         else:
@@ -121,6 +122,14 @@ class ChainAdapter(dspy.Adapter):  # type: ignore[misc]
         """Return the first output field filled with the completion; used when DSPy itself calls the adapter."""
         outputs = list(signature.output_fields)
         return {name: (completion if i == 0 else "") for i, name in enumerate(outputs)}
+
+    def _shown(self, demos: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        complete = [demo for demo in demos if self._is_complete(demo)]
+        most = self.profile.nearest_demos
+        if most is None or len(complete) <= most:
+            return complete
+        key = "search_query" if self.layout.method == "refine_docs" else "question"
+        return nearest_demos(complete, str(inputs.get(key) or ""), key, most)
 
     def _is_complete(self, demo: Mapping[str, Any]) -> bool:
         needed = (

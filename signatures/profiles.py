@@ -27,6 +27,7 @@ class ModelProfile:
             inline.
         compact: For models too small to read records: documents become `title: text`, and Reason-in-Documents is shown query and
             pages only.
+        nearest_demos: Show only this many demos, those most like the question; None shows all.
         reasoning: True for a model that reasons by itself (no think-step-by-step sentence).
         think_prefix: Text the chat template puts before the reasoning (`<think>\\n`); empty when the template has none.
             Informative: the served template decides, and what it ends in is part of the prefix.
@@ -42,6 +43,7 @@ class ModelProfile:
     pattern: str
     style: Style = "chat"
     compact: bool = False
+    nearest_demos: int | None = None
     reasoning: bool = False
     think_prefix: str = ""
     continuation: Continuation = "prefix"
@@ -100,7 +102,7 @@ PROFILES: tuple[ModelProfile, ...] = (
         context_length=131_072,
     ),
     ModelProfile(
-        "smollm2-135m", "*smollm2-135m*", style="completion", compact=True, sampling={"temperature": 0.0}, context_length=8_192
+        "smollm2-135m", "*smollm2-135m*", style="completion", compact=True, nearest_demos=2, sampling={"temperature": 0.0}, context_length=8_192
     ),
     ModelProfile("qwen2.5-1.5b", "*qwen2.5*1.5b*", style="completion", sampling={"temperature": 0.0}),
     ModelProfile(

@@ -19,8 +19,8 @@ _FOLDER = Path(str(files("runs") / "benchmarks" / "quickstart"))
 _COUNTS = {"train": 185, "validation": 79, "test": 212}
 
 SMALL_OPTIONS = {
-    "top_k": 2,
-    "context_chars": 150,
+    "top_k": 1,
+    "context_chars": 300,
     "max_searches": 3,
     "max_turns": 6,
     "max_fetches": 2,
@@ -31,7 +31,7 @@ SMALL_OPTIONS = {
     "sampling": {"temperature": 0.0},
     "refine_sampling": {"temperature": 0.0},
 }
-"""The quickstart profile: greedy, few hits, short windows, short turns, for a model of 135 million parameters."""
+"""The quickstart profile: greedy, one hit, short windows, short turns, for a model of 135 million parameters."""
 
 
 def _load(split: str) -> Sequence[Question]:
@@ -56,7 +56,7 @@ QUICKSTART = Benchmark(
     load=_load,
     corpus=_FOLDER / "corpus.jsonl",
     options=SMALL_OPTIONS,
-    note="Quickstart profile: greedy, top_k 2, short windows, at most 120 tokens a turn. Not the paper's setting.",
+    note="Quickstart profile: greedy, top_k 1, short windows, at most 120 tokens a turn. Not the paper's setting.",
     methods=("direct", "search_o1"),
     default_limit=40,
 )
