@@ -1,6 +1,7 @@
-"""Draws docs/architecture.svg from the code's imports: packages, their modules, and how often each package imports another.
+"""Draws docs/architecture.svg from the code's imports: packages, modules, and how often a package imports another.
 
-Run from the repository root: `python docs/draw_architecture.py [--check]`; with `--check` it fails when the picture is out of date.
+Run from the repository root: `python docs/draw_architecture.py [--check]`; with `--check` it fails when the picture is
+out of date.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ import grimp
 
 PACKAGES = ("runs", "programs", "metrics", "signatures", "retrieval")
 LEAVES = ("signatures.markup", "signatures.errors", "metrics.extraction")
-PLACES = {"runs": (40, 70, 900), "programs": (320, 270, 260), "metrics": (40, 480, 280), "signatures": (350, 480, 280), "retrieval": (660, 480, 280)}
+PLACES = {
+    "runs": (40, 70, 900),
+    "programs": (320, 270, 260),
+    "metrics": (40, 480, 280),
+    "signatures": (350, 480, 280),
+    "retrieval": (660, 480, 280),
+}
 SAYS = {
     "runs": "what a person starts",
     "programs": "how the model is asked",
@@ -60,11 +67,16 @@ def draw() -> str:
     for package in PACKAGES:
         x, y, width = PLACES[package]
         names = sorted({".".join(m.split(".")[1:3]) for m in graph.modules if m.startswith(package + ".")})
-        lines = wrap([n for n in names if "." not in n or n.split(".")[0] in ("models", "cli", "benchmarks", "serving")], width // 7)
+        lines = wrap(
+            [n for n in names if "." not in n or n.split(".")[0] in ("models", "cli", "benchmarks", "serving")],
+            width // 7,
+        )
         height = 40 + LINE * len(lines)
         boxes[package] = (x, y, width, height)
         parts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6" fill="#eef3fa" stroke="#334"/>')
-        parts.append(f'<text x="{x + 10}" y="{y + 22}" font-size="12" font-weight="bold">{package}/ - {SAYS[package]}</text>')
+        parts.append(
+            f'<text x="{x + 10}" y="{y + 22}" font-size="12" font-weight="bold">{package}/ - {SAYS[package]}</text>'
+        )
         for i, line in enumerate(lines):
             parts.append(f'<text x="{x + 10}" y="{y + 42 + LINE * i}" fill="#223" font-size="12">{escape(line)}</text>')
     for (source, target), count in sorted(arrows.items()):
@@ -73,7 +85,9 @@ def draw() -> str:
         x1 = x2 = tx + tw - 30 if source == "runs" and target != "programs" else tx + tw // 2
         if (source, target) == ("programs", "retrieval"):
             x1, x2 = sx + sw - 10, tx + 40
-        parts.append(f'<line x1="{x1}" y1="{sy + sh}" x2="{x2}" y2="{ty - 2}" stroke="#334" stroke-width="1.5" marker-end="url(#tip)"/>')
+        parts.append(
+            f'<line x1="{x1}" y1="{sy + sh}" x2="{x2}" y2="{ty - 2}" stroke="#334" stroke-width="1.5" marker-end="url(#tip)"/>'
+        )
         parts.append(f'<text x="{x2 + 6}" y="{ty - 10}" fill="#334">{source}: {count}</text>')
     uses = ", ".join(f"{name} {count}" for name, count in sorted(leaf_uses.items()))
     leaves = f"Leaves that any package may import (standard library only): {', '.join(LEAVES)}."

@@ -131,6 +131,8 @@ class RefinePredict(PredictByValue):
         return {
             "final_information": information,
             "outcome": outcome,
-            "document": render_pages(fitted.records, compact=compact) if records is not None else fitted.records[0]["context"],
+            "document": render_pages(fitted.records, compact=compact)
+            if records is not None
+            else fitted.records[0]["context"],
             "events": [*cuts, event],
         }

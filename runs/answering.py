@@ -62,6 +62,9 @@ async def answer_all(
         concurrency: Chains in flight.
         seed: Run seed, part of each rollout id.
         on_done: Called with each record.
+
+    Raises:
+        DataError: The journal cannot be written.
     """
     queue = iter(work)
 
@@ -71,9 +74,13 @@ async def answer_all(
             await asyncio.to_thread(journal.append, record)
             on_done(record)
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(concurrency, len(work))):
-            group.create_task(worker())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(concurrency, len(work))):
+                group.create_task(worker())
+    except* SearchO1Error as errors:
+        # A full disk stops every worker with the same complaint; one is enough.
+        raise errors.exceptions[0] from None
 
 
 async def answer_one(program: Any, model: Model, question: Question, sample: int, seed: int) -> Record:
@@ -124,7 +131,9 @@ def make_record(
     chain = found.get("reasoning") or ""
     searches = found.get("searches") or []
     usage = found.get("usage") or {}
-    scored_chain = found.get("direct_reasoning") or chain
+    finish = found.get("finish", "error")
+    # A chain that broke off is wrong, whatever its partial text holds; a direct answer that stood in counts.
+    scored_chain = found.get("direct_reasoning") or ("" if finish == "error" else chain)
     result = score(scored_chain, list(question.answers), task)
     refined = [s for s in searches if s.get("outcome") in ("found", "said_none", "no_heading")]
     return {
@@ -139,7 +148,7 @@ def make_record(
         "official": result.official,
         "strict": result.strict,
         "valid": bool(result.strict.get("valid", result.strict_answer != "")),
-        "finish": found.get("finish", "error"),
+        "finish": finish,
         "error": found.get("error", ""),
         "error_kind": found.get("error_kind", ""),
         "turns": found.get("turns", 0),

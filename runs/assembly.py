@@ -146,12 +146,12 @@ def assemble_options(
         rest = {key: value for key, value in changes.items() if key != "task"}
         single_hop = name in ("nq", "triviaqa")
         return paper_options(
-            method, model.profile, task, benchmark=name, multi_hop=not single_hop, **{**rest, "seed": seed}  # type: ignore[arg-type]
+            method, model.profile, task, benchmark=name, multi_hop=not single_hop, **{"seed": seed, **rest}  # type: ignore[arg-type]
         )
     base = dict(benchmark.options) if benchmark is not None else {}
     if benchmark is not None:
         base["task"] = benchmark.task
-    return make_options(None, **{**base, **changes, "seed": seed})
+    return make_options(None, **{**base, "seed": seed, **changes})
 
 
 def assemble_program(

@@ -32,7 +32,7 @@ from runs.printing import print_difference, print_scores
 from runs.progress import RunProgress
 from runs.settings import EvaluateSettings, make_settings
 from runs.summary import Summary, compare_records, summarise
-from runs.tracking import Tracker
+from runs.tracking import Tracker, read_note, write_note
 from signatures.errors import OptionError
 
 _TABLE_FIELDS = (
@@ -71,13 +71,13 @@ class Evaluation:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def evaluate(benchmark: str = "quickstart", *, console: Console | None = None, home: Home | None = None, **settings: Any) -> list[Evaluation]:
+def evaluate(benchmark: str = "", *, console: Console | None = None, home: Home | None = None, **settings: Any) -> list[Evaluation]:
     """Evaluate one or more methods on a benchmark or a question file.
 
     The same call goes on where a killed one stopped, and repeats no model call.
 
     Args:
-        benchmark: Name of a benchmark, or a label when `data` is given.
+        benchmark: Name of a benchmark, `quickstart` by default, or a label when `data` is given (the file's name by default).
         console: Where to print; None prints nothing but the progress.
         home: Home folder; by default the user's.
         **settings: Fields of `EvaluateSettings`.
@@ -107,7 +107,8 @@ class _Run:
         logging.getLogger("dspy.clients.lm").setLevel(logging.ERROR)
         if settings.fallback not in (None, "generate"):
             raise OptionError(f"Unknown fallback {settings.fallback!r}; known: generate.")
-        everything = load_questions(settings.benchmark, data=settings.data, split=settings.split)
+        named = settings.benchmark or ("quickstart" if settings.data is None else "")
+        everything = load_questions(named, data=settings.data, split=settings.split)
         questions = self._chosen(everything)
         methods = settings.methods or (questions.benchmark.methods if questions.benchmark else ("search_o1",))
         model = assemble_model(settings, self.home, self.say)
@@ -117,7 +118,12 @@ class _Run:
         if questions.benchmark is not None and questions.benchmark.note and not settings.paper:
             self.say(questions.benchmark.note)
         data_hash = dataset_hash(everything.questions)
-        done = [self._one_method(method, questions, data_hash, model, retrieval) for method in methods]
+        # All programs are built before the first one runs, so that a mistake in the last method costs nothing.
+        programs = [(method, *self._program(method, questions, model, retrieval)) for method in methods]
+        done = [
+            self._one_method(method, program, compiled, questions, data_hash, model, retrieval)
+            for method, program, compiled in programs
+        ]
         self._report(done)
         return done
 
@@ -132,10 +138,16 @@ class _Run:
         return QuestionSet(everything.name, everything.split, everything.questions[:limit], benchmark)
 
     def _one_method(
-        self, method: str, questions: QuestionSet, data_hash: str, model: Model, retrieval: Retrieval | None
+        self,
+        method: str,
+        program: Any,
+        compiled: CompiledProgram | None,
+        questions: QuestionSet,
+        data_hash: str,
+        model: Model,
+        retrieval: Retrieval | None,
     ) -> Evaluation:
         settings = self.settings
-        program, compiled = self._program(method, questions, model, retrieval)
         facts = run_facts(
             benchmark=questions.name, split=questions.split, data_hash=data_hash, method=method, program=program, model=model,
             retrieval=retrieval, compiled=compiled, fallback=settings.fallback,
@@ -151,7 +163,12 @@ class _Run:
         finished = [r for key, r in done.items() if key in wanted and r["finish"] != "error"]
         if finished and work:
             self.say(f"{method}: going on after {len(finished)} finished questions (--fresh starts anew).")
-        tracker = self._tracker(name, method, folder, facts, compiled, retrieval) if settings.track and work else None
+        known_run, complete = read_note(folder) if not settings.fresh else ("", False)
+        tracker = None
+        # A run that was killed while its last lines were logged is closed properly by the next start.
+        if settings.track and (work or not complete):
+            tracker = self._tracker(method, folder, facts, compiled, known_run)
+            self._start(tracker, method, name, facts, retrieval, finished)
         started = time.monotonic()
         try:
             with RunProgress(method, len(work), finished, "em", self.console, shown=settings.progress) as progress:
@@ -176,8 +193,9 @@ class _Run:
         if tracker is not None:
             files = [folder / "summary.json", *([compiled.path] if compiled else [])]
             tracker.finish(summary.metrics(), [_row(r) for r in records], files)
-            _remember_run(folder, tracker)
-        mlflow_run = tracker.run_id or "" if tracker is not None else _known_run(folder)
+            if tracker.run_id and not tracker.failed:
+                write_note(folder, tracker.run_id, complete=True)
+        mlflow_run = tracker.run_id or "" if tracker is not None else known_run
         return Evaluation(
             name, method, folder, records, summary, compiled.path.name if compiled else "", mlflow_run, seconds, len(work),
             tracker.failed if tracker is not None else "", facts,
@@ -203,18 +221,23 @@ class _Run:
         return program, compiled
 
     def _tracker(
-        self, name: str, method: str, folder: Path, facts: dict[str, Any], compiled: CompiledProgram | None, retrieval: Retrieval | None
+        self, method: str, folder: Path, facts: dict[str, Any], compiled: CompiledProgram | None, known_run: str
     ) -> Tracker:
         uri = self.settings.tracking_uri or self.home.tracking_uri
         default_store = uri == f"sqlite:///{self.home.root / 'mlflow.db'}"
-        tracker = Tracker(
+        return Tracker(
             uri,
             self.settings.experiment or facts["benchmark"],
             f"{method} {facts['profile']}{' compiled' if compiled else ''}",
             artifacts=self.home.artifacts if default_store else None,
-            existing=(_known_run(folder) or None) if not self.settings.fresh else None,
+            existing=known_run or None,
+            on_open=lambda run_id: write_note(folder, run_id, complete=False),
             warn=self.say,
         )
+
+    def _start(
+        self, tracker: Tracker, method: str, name: str, facts: dict[str, Any], retrieval: Retrieval | None, finished: list[Record]
+    ) -> None:
         options = {f"options.{key}": value for key, value in facts["options"].items()}
         rest = {key: value for key, value in facts.items() if key != "options"}
         tracker.start(
@@ -227,8 +250,8 @@ class _Run:
                 "corpus_hash": retrieval.corpus_hash if retrieval else "",
                 "run_folder": name,
             },
+            finished,
         )
-        return tracker
 
     def _ordered(self, journal: Journal, questions: QuestionSet) -> list[Record]:
         done = journal.read()
@@ -248,9 +271,7 @@ class _Run:
             )
         for e in done:
             self.say(f"{e.method}: {e.answered} questions in {e.seconds:.1f} s · journal {e.folder / 'journal.jsonl'}")
-            if e.tracking_error:
-                self.say(f"{e.method}: tracking stopped: {e.tracking_error}")
-        if self.settings.track:
+        if any(e.mlflow_run for e in done):
             self.say("Browse the runs: search-o1 ui   (then open the address it prints)")
 
 
@@ -258,13 +279,3 @@ def _row(record: Record) -> dict[str, Any]:
     scores = {f"{family}_{name}": value for family in ("official", "strict") for name, value in record[family].items()}
     row = {name: record[name] for name in _TABLE_FIELDS}
     return {**row, "answers": " | ".join(record["answers"]), "correct": record["strict"]["em"] == 1.0, **scores}
-
-
-def _known_run(folder: Path) -> str:
-    path = folder / "mlflow_run"
-    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
-
-
-def _remember_run(folder: Path, tracker: Tracker) -> None:
-    if tracker.run_id and not tracker.failed:
-        (folder / "mlflow_run").write_text(tracker.run_id, encoding="utf-8")

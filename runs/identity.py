@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -48,6 +49,8 @@ def run_facts(
         "method": method,
         "model": model.identity,
         "profile": model.profile.name,
+        "profile_fields": asdict(model.profile),
+        "context_length": model.core.context_length if model.core is not None else None,
         "sampling": sampling,
         "options": program.options.model_dump(mode="json"),
         "prompt": state_digest(program.dump_state()),

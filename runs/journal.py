@@ -30,11 +30,12 @@ class Journal:
         A last line that was cut by a crash is dropped.
 
         Raises:
-            DataError: A line before the last one is damaged.
+            DataError: A whole line is damaged.
         """
         if not self.path.is_file():
             return {}
-        lines = self.path.read_bytes().split(b"\n")
+        # What follows the last line end was cut by a crash, even if it happens to be whole: `append` cuts it off as well.
+        lines = self.path.read_bytes().split(b"\n")[:-1]
         found: dict[tuple[str, int], Record] = {}
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -43,10 +44,9 @@ class Journal:
                 record = json.loads(line)
                 found[record["id"], record["sample"]] = record
             except (ValueError, KeyError, TypeError):
-                if number < len(lines):
-                    raise DataError(
-                        f"{self.path}, line {number}: damaged; remove that line, or start anew with --fresh."
-                    ) from None
+                raise DataError(
+                    f"{self.path}, line {number}: damaged; remove that line, or start anew with --fresh."
+                ) from None
         return found
 
     def append(self, record: Record) -> None:
@@ -54,15 +54,21 @@ class Journal:
 
         Args:
             record: Has `id` and `sample`, and is plain JSON.
+
+        Raises:
+            DataError: The file cannot be written.
         """
         line = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        with self._lock:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._mend()
-            with self.path.open("ab") as file:
-                file.write(line)
-                file.flush()
-                os.fsync(file.fileno())
+        try:
+            with self._lock:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._mend()
+                with self.path.open("ab") as file:
+                    file.write(line)
+                    file.flush()
+                    os.fsync(file.fileno())
+        except OSError as error:
+            raise DataError(f"The journal {self.path} cannot be written: {error.strerror}. Make room and start again.") from error
 
     def clear(self) -> None:
         """Forget everything."""

@@ -58,7 +58,7 @@ class EvaluateSettings(ModelSettings, RetrievalSettings):
     """Everything `search-o1 evaluate` takes.
 
     Attributes:
-        benchmark: Name of a benchmark, or a label for `data`.
+        benchmark: Name of a benchmark (empty: `quickstart`), or a label for `data` (empty: the file's name).
         data: A question file of your own.
         split: Split; empty means the benchmark's default.
         limit: Only the first so many questions; None means the benchmark's default limit, 0 means all.
@@ -77,7 +77,7 @@ class EvaluateSettings(ModelSettings, RetrievalSettings):
         progress: Show a progress bar.
     """
 
-    benchmark: str = "quickstart"
+    benchmark: str = ""
     data: Path | None = None
     split: str = ""
     limit: int | None = Field(None, ge=0)

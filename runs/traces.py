@@ -10,6 +10,34 @@ _NANO = 1_000_000_000
 _SPAN_TYPES = {"generate": "LLM", "search": "RETRIEVER", "read": "TOOL", "refine": "LLM"}
 
 
+QUESTION_TAG, SAMPLE_TAG = "question_id", "sample"
+
+
+def known_traces(experiment_id: str, run_id: str) -> dict[tuple[str, int], str]:
+    """Return the ids of a run's traces by (question id, sample), the newest where there are several.
+
+    Args:
+        experiment_id: MLflow experiment.
+        run_id: MLflow run.
+    """
+    import mlflow
+
+    client, token = mlflow.MlflowClient(), None
+    found: dict[tuple[str, int], str] = {}
+    while True:
+        page = client.search_traces(
+            locations=[experiment_id], run_id=run_id, include_spans=False, max_results=500,
+            order_by=["timestamp_ms ASC"], page_token=token,
+        )  # fmt: skip
+        for trace in page:
+            tags = trace.info.tags
+            if QUESTION_TAG in tags:
+                found[tags[QUESTION_TAG], int(tags[SAMPLE_TAG])] = trace.info.trace_id
+        token = page.token
+        if not token:
+            return found
+
+
 def write_trace(record: Record, experiment_id: str) -> str:
     """Write the trace of a question: a root span with its chain, and a child a generation, search, page and refinement.
 
@@ -38,6 +66,7 @@ def write_trace(record: Record, experiment_id: str) -> str:
                 "total_tokens": record["prompt_tokens"] + record["completion_tokens"],
             },
         },
+        tags={QUESTION_TAG: record["id"], SAMPLE_TAG: str(record["sample"])},
         experiment_id=experiment_id,
         start_time_ns=int(record["started"] * _NANO),
     )

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from runs.journal import Record
-from runs.traces import write_trace
+from runs.traces import known_traces, write_trace
 
 _log = logging.getLogger(__name__)
 _STOP = None
 _PARAMETER_CHARS = 500
+_TABLE = "questions.json"
 
 
 class Tracker:
@@ -30,6 +31,7 @@ class Tracker:
         run_name: Name a person understands.
         artifacts: Where artifacts of a new experiment go, or None for the store's own place.
         existing: MLflow run to go on with, or None.
+        on_open: Called with the run's id as soon as it is known, so that a killed run can be gone on with.
         warn: Called once with a line for the user when tracking fails.
     """
 
@@ -41,6 +43,7 @@ class Tracker:
         *,
         artifacts: Path | None = None,
         existing: str | None = None,
+        on_open: Callable[[str], None] = lambda run_id: None,
         warn: Callable[[str], None] = _log.warning,
     ) -> None:
         self.uri = uri
@@ -50,14 +53,21 @@ class Tracker:
         self.traces: dict[tuple[str, int], str] = {}
         self.failed = ""
         self._artifacts = artifacts
+        self._on_open = on_open
         self._warn = warn
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="tracking", daemon=True)
         self._thread.start()
 
-    def start(self, parameters: Mapping[str, Any], tags: Mapping[str, str]) -> None:
-        """Open the run and log its parameters and tags."""
-        self._queue.put(lambda: self._open(parameters, tags))
+    def start(self, parameters: Mapping[str, Any], tags: Mapping[str, str], finished: Sequence[Record] = ()) -> None:
+        """Open the run and log its parameters and tags.
+
+        Args:
+            parameters: Parameter name to value.
+            tags: Tag name to value.
+            finished: Records of earlier starts; those whose trace a crash kept from arriving get it now.
+        """
+        self._queue.put(lambda: self._open(parameters, tags, finished))
 
     def add(self, record: Record) -> None:
         """Log the trace of a finished question."""
@@ -95,10 +105,12 @@ class Tracker:
                 self.failed = f"{type(error).__name__}: {error}".splitlines()[0][:300]
                 self._warn(f"Tracking stopped ({self.failed}); the run goes on, its journal holds everything.")
 
-    def _open(self, parameters: Mapping[str, Any], tags: Mapping[str, str]) -> None:
+    def _open(self, parameters: Mapping[str, Any], tags: Mapping[str, str], finished: Sequence[Record]) -> None:
         # Large enough that a burst of finished questions does not overflow MLflow's export queue.
         os.environ.setdefault("MLFLOW_ASYNC_TRACE_LOGGING_MAX_SPAN_BATCH_SIZE", "100")
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+        # A server that is down must not hold up the end of a run for MLflow's own two minutes of retries.
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
         logging.getLogger("alembic").setLevel(logging.ERROR)
         logging.getLogger("mlflow").setLevel(logging.ERROR)
         import mlflow
@@ -117,13 +129,24 @@ class Tracker:
         self.experiment_id = experiment_id
         if self.run_id is not None and _run_exists(client, self.run_id):
             mlflow.start_run(run_id=self.run_id)
+            self.traces = known_traces(self.experiment_id, self.run_id)
         else:
             run = mlflow.start_run(run_name=self.run_name, tags=dict(tags))
             self.run_id = run.info.run_id
             mlflow.log_params({name: str(value)[:_PARAMETER_CHARS] for name, value in parameters.items()})
+        self._on_open(str(self.run_id))
+        for record in finished:
+            if (record["id"], record["sample"]) not in self.traces:
+                self._trace(record)
 
     def _trace(self, record: Record) -> None:
-        self.traces[record["id"], record["sample"]] = write_trace(record, self.experiment_id)
+        import mlflow
+
+        key = record["id"], record["sample"]
+        # A question that failed and was tried again keeps one trace, the last.
+        if (outdated := self.traces.pop(key, None)) is not None:
+            mlflow.MlflowClient().delete_traces(self.experiment_id, trace_ids=[outdated])
+        self.traces[key] = write_trace(record, self.experiment_id)
 
     def _close(
         self, metrics: Mapping[str, float], rows: Sequence[Mapping[str, Any]], files: Sequence[Path], status: str
@@ -132,8 +155,7 @@ class Tracker:
 
         mlflow.log_metrics(dict(metrics))
         if rows:
-            table = {name: [row.get(name) for row in rows] for name in rows[0]}
-            mlflow.log_table(table, artifact_file="questions.json")
+            self._log_table(rows)
         for file in files:
             mlflow.log_artifact(str(file))
         mlflow.flush_trace_async_logging()
@@ -142,6 +164,16 @@ class Tracker:
             if trace_id is not None:
                 mlflow.log_feedback(trace_id=trace_id, name="correct", value=bool(row["correct"]), rationale=row["finish"])
         self._end(status)
+
+    def _log_table(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        import mlflow
+
+        columns = list(rows[0])
+        if any(file.path == _TABLE for file in mlflow.MlflowClient().list_artifacts(str(self.run_id))):
+            # MLflow would append to the table of an earlier start.
+            mlflow.log_dict({"columns": columns, "data": [[row.get(name) for name in columns] for row in rows]}, _TABLE)
+        else:
+            mlflow.log_table({name: [row.get(name) for row in rows] for name in columns}, artifact_file=_TABLE)
 
     def _end(self, status: str) -> None:
         import mlflow
@@ -156,3 +188,16 @@ def _run_exists(client: Any, run_id: str) -> bool:
         return bool(client.get_run(run_id).info.lifecycle_stage == "active")
     except MlflowException:
         return False
+
+
+def read_note(folder: Path) -> tuple[str, bool]:
+    """Return the MLflow run that a run's folder belongs to (empty when none), and whether it was closed in order."""
+    path = folder / "mlflow_run"
+    words = path.read_text(encoding="utf-8").split() if path.is_file() else []
+    return (words[0], "complete" in words) if words else ("", False)
+
+
+def write_note(folder: Path, run_id: str, *, complete: bool) -> None:
+    """Note in a run's folder which MLflow run it belongs to, and whether that one was closed in order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "mlflow_run").write_text(f"{run_id}{' complete' if complete else ''}\n", encoding="utf-8")

@@ -1,8 +1,8 @@
 """Choosing, among many demos, the few that are most like the question at hand.
 
-A model of a hundred million parameters imitates what stands right before its own text, so two fitting demos serve it better
-than eight others (measured on the quickstart's validation split). Words, word pairs and how a question begins are
-compared, rare ones weighing more.
+A model of a hundred million parameters imitates what stands right before its own text, so two fitting demos serve it
+better than eight others (measured on the quickstart's validation split). Words, word pairs and how a question begins
+are compared, rare ones weighing more.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 _WORD = re.compile(r"\w+")
@@ -56,5 +57,5 @@ def _total(features: frozenset[str], weights: Mapping[str, float]) -> float:
 @lru_cache(maxsize=4_096)
 def _features(text: str) -> frozenset[str]:
     words = _WORD.findall(text.lower())
-    pairs = {f"{a} {b}" for a, b in zip(words, words[1:], strict=False)}
+    pairs = {f"{a} {b}" for a, b in pairwise(words)}
     return frozenset({*words, *pairs, "^" + " ".join(words[:2]), "^" + " ".join(words[:3])})

@@ -25,8 +25,8 @@ class ModelProfile:
         pattern: Shell pattern matched against the lower-cased last part of the model's name.
         style: `chat` renders the chat template with demos as earlier turns; `completion` sends raw text with demos
             inline.
-        compact: For models too small to read records: documents become `title: text`, and Reason-in-Documents is shown query and
-            pages only.
+        compact: For models too small to read records: documents become `title: text`, and Reason-in-Documents is shown
+            query and pages only.
         nearest_demos: Show only this many demos, those most like the question; None shows all.
         reasoning: True for a model that reasons by itself (no think-step-by-step sentence).
         think_prefix: Text the chat template puts before the reasoning (`<think>\\n`); empty when the template has none.
@@ -102,7 +102,13 @@ PROFILES: tuple[ModelProfile, ...] = (
         context_length=131_072,
     ),
     ModelProfile(
-        "smollm2-135m", "*smollm2-135m*", style="completion", compact=True, nearest_demos=2, sampling={"temperature": 0.0}, context_length=8_192
+        "smollm2-135m",
+        "*smollm2-135m*",
+        style="completion",
+        compact=True,
+        nearest_demos=2,
+        sampling={"temperature": 0.0},
+        context_length=8_192,
     ),
     ModelProfile("qwen2.5-1.5b", "*qwen2.5*1.5b*", style="completion", sampling={"temperature": 0.0}),
     ModelProfile(

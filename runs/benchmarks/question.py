@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,14 +58,13 @@ def read_questions(path: Path) -> list[Question]:
     Raises:
         DataError: The file is missing, not JSON, or a row lacks a question or an answer, or two share an id.
     """
-    rows = _rows(path)
     questions: list[Question] = []
-    seen: dict[str, int] = {}
-    for number, row in enumerate(rows, 1):
-        question = _question(row, path, number)
+    seen: dict[str, str] = {}
+    for index, (place, row) in enumerate(_rows(path)):
+        question = _question(row, f"{path}, {place}", index)
         if question.id in seen:
-            raise DataError(f"{path}, row {number}: the id {question.id!r} stands in row {seen[question.id]} already; ids must be unique.")
-        seen[question.id] = number
+            raise DataError(f"{path}, {place}: the id {question.id!r} stands in {seen[question.id]} already; ids must be unique.")
+        seen[question.id] = place
         questions.append(question)
     if not questions:
         raise DataError(f"{path} holds no question; expected a JSON list or one JSON object a line.")
@@ -73,14 +72,16 @@ def read_questions(path: Path) -> list[Question]:
 
 
 def dataset_hash(questions: Sequence[Question]) -> str:
-    """Return a SHA-256 over ids, questions and answers, in order: what a score was measured on."""
+    """Return a SHA-256 over ids, questions, answers and further inputs, in order: what a score was measured on."""
     digest = hashlib.sha256()
     for q in questions:
-        digest.update(json.dumps([q.id, q.question, list(q.answers)], ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        parts = [q.id, q.question, list(q.answers), *([dict(q.inputs)] if q.inputs else [])]
+        digest.update(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 
-def _rows(path: Path) -> Iterable[Any]:
+def _rows(path: Path) -> list[tuple[str, Any]]:
+    """Return (where it stands, parsed row) pairs: `row 3` of a list, `line 3` of JSONL."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -92,30 +93,29 @@ def _rows(path: Path) -> Iterable[Any]:
             loaded = json.loads(text)
         except ValueError as error:
             raise DataError(f"{path} is not valid JSON: {error}.") from None
-        return list(loaded)
+        return [(f"row {number}", row) for number, row in enumerate(loaded, 1)]
     rows = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            rows.append(json.loads(line))
+            rows.append((f"line {number}", json.loads(line)))
         except ValueError as error:
             raise DataError(f"{path}, line {number}: not JSON ({error}); expected one JSON object a line.") from None
     return rows
 
 
-def _question(row: Any, path: Path, number: int) -> Question:
+def _question(row: Any, where: str, index: int) -> Question:
     if not isinstance(row, dict):
-        raise DataError(f"{path}, row {number}: expected an object, found {type(row).__name__}.")
+        raise DataError(f"{where}: expected an object, found {type(row).__name__}.")
     text = next((row[name] for name in _QUESTION_FIELDS if isinstance(row.get(name), str) and row[name].strip()), None)
     if text is None:
-        raise DataError(f"{path}, row {number}: no question; expected one of the fields {', '.join(_QUESTION_FIELDS)}.")
-    found = next((row[name] for name in _ANSWER_FIELDS if row.get(name) not in (None, "", [])), None)
-    if found is None:
-        raise DataError(f"{path}, row {number}: no answer; expected one of the fields {', '.join(_ANSWER_FIELDS)}.")
-    answers = tuple(str(a) for a in found) if isinstance(found, list) else (str(found),)
+        raise DataError(f"{where}: no question; expected one of the fields {', '.join(_QUESTION_FIELDS)}.")
+    answers = next((given for name in _ANSWER_FIELDS if (given := _answers(row.get(name)))), None)
+    if answers is None:
+        raise DataError(f"{where}: no answer; expected one of the fields {', '.join(_ANSWER_FIELDS)}.")
     return Question(
-        id=str(row.get("id", number - 1)),
+        id=str(index if row.get("id") is None else row["id"]),
         question=text,
         answers=answers,
         gold_titles=tuple(str(t) for t in row.get("gold_titles") or ()),
@@ -123,3 +123,9 @@ def _question(row: Any, path: Path, number: int) -> Question:
         split=str(row.get("split") or ""),
         inputs={name: str(row[name]) for name in ("question_title", "starter_code") if row.get(name)},
     )
+
+
+def _answers(given: Any) -> tuple[str, ...]:
+    """Return the labels of a row; a blank one is none, for it would make an empty prediction right."""
+    listed = given if isinstance(given, list) else [given]
+    return tuple(str(a) for a in listed if a is not None and str(a).strip())

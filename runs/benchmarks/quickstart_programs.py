@@ -67,35 +67,31 @@ class _Library:
         pages = [PageReply(h.url, read_sync(self.reader, h.url)) for h in hits]
         return add_contexts(make_records(hits), hits, pages, page_chars=None, context_chars=int(SMALL_OPTIONS["context_chars"]))  # type: ignore[call-overload]
 
-    def finds(self, query: str, title: str) -> bool:
-        """Say whether a query finds a document first."""
-        return any(record["title"] == title for record in self.records(query))
-
-
-def queries(question: Question) -> list[str]:
-    """Return the queries of a worked chain, one a gold document.
-
-    Args:
-        question: A question with gold titles.
-
-    Returns:
-        The question itself, then the title of the second document; for comparison and yes/no both titles.
-    """
-    names = [title.split(" (")[0] for title in question.gold_titles]
-    if question.groups.get("type") in ("comparison", "yes_no"):
-        return names
-    return [question.question.rstrip("?"), *names[1:]]
-
 
 def worked(question: Question, library: _Library) -> list[tuple[str, dict[str, Any]]] | None:
-    """Return (query, record) a gold document, or None when a query does not find its document."""
-    found = []
-    for query, title in zip(queries(question), question.gold_titles, strict=True):
+    """Work a question out: what to search for, and the document each query finds.
+
+    The first query is the question as asked. A bridge goes on with the title of its second document. Comparisons and yes/no
+    questions end after the first: two passages are more than the embedded model can hold against each other.
+
+    Args:
+        question: A training question with gold titles.
+        library: The corpus.
+
+    Returns:
+        (query, record) a step, or None when a query does not find its gold document first.
+    """
+    kind = question.groups.get("type")
+    wanted = [(question.question.rstrip("?"), question.gold_titles if kind != "bridge" else question.gold_titles[:1])]
+    if kind == "bridge":
+        wanted.append((question.gold_titles[1].split(" (")[0], question.gold_titles[1:]))
+    steps = []
+    for query, titles in wanted:
         records = library.records(query)
-        if not records or records[0]["title"] != title:
+        if not records or records[0]["title"] not in titles:
             return None
-        found.append((query, records[0]))
-    return found
+        steps.append((query, records[0]))
+    return steps
 
 
 def answer(question: Question) -> str:

@@ -11,7 +11,7 @@ from runs.cli.options import chain_options, model_options, parse_changes, retrie
 
 
 @click.command("evaluate")
-@click.argument("benchmark", default="quickstart")
+@click.argument("benchmark", default="")
 @click.option("--data", type=click.Path(path_type=Path), help="Question file of your own (JSON or JSONL); BENCHMARK is then its label.")
 @click.option("--split", help="Split; by default the benchmark's test split.")
 @click.option("--limit", type=int, help="Only the first N questions; 0 means all.")

@@ -11,16 +11,32 @@ import click
 @click.option("--tracking-uri", help="MLflow store; by default MLFLOW_TRACKING_URI or the home folder's.")
 def command(host: str, port: int, tracking_uri: str | None) -> None:
     """Browse the runs in MLflow."""
-    import subprocess
+    import signal
     import sys
 
     from runs.home import Home
+    from runs.serving.commands import ServerCommand
+    from runs.serving.process import ServerProcess
 
     home = Home()
     uri = tracking_uri or home.tracking_uri
     home.root.mkdir(parents=True, exist_ok=True)
-    click.echo(f"MLflow on http://{host}:{port} for {uri} (Ctrl-C stops it)")
-    arguments = ["server", "--backend-store-uri", uri, "--host", host, "--port", str(port), "--workers", "1"]
+    arguments = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri, "--host", host]
+    arguments += ["--port", str(port), "--workers", "1"]
     if uri == f"sqlite:///{home.root / 'mlflow.db'}":
         arguments += ["--default-artifact-root", home.artifacts.resolve().as_uri()]
-    raise SystemExit(subprocess.call([sys.executable, "-m", "mlflow", *arguments]))
+    address = f"http://{host}:{port}"
+    log = home.root / "logs" / f"mlflow-{port}.log"
+    # MLflow starts workers of its own; whatever ends this command must end them too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    click.echo(f"Starting MLflow for {uri} ...")
+    try:
+        with ServerProcess(ServerCommand(arguments, {"MLFLOW_DISABLE_TELEMETRY": "true"}, address), log) as server:
+            server.wait_ready(300)
+            click.echo(f"MLflow on {address} (Ctrl-C stops it)")
+            server.wait()
+            click.echo(f"MLflow ended. End of {log}:\n{server.tail()}", err=True)
+    except KeyboardInterrupt:
+        click.echo("\nStopped.")
+        return
+    raise SystemExit(1)

@@ -103,7 +103,7 @@ def make_model(
         )
         return _own(f"hosted_vllm/{served}", vllm, found)
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    found = profile_for(model, **(profile or {}))
+    found = profile_for(model, **{"context_length": context_length, **(profile or {})})
     extra: dict[str, Any] = {"api_base": base_url} if base_url else {}
     lm = dspy.LM(model, cache=cache is not None, **{**found.sampling, **given, **extra})
     return Model(lm, found, None, model, f"litellm:{model}:{revision}")

@@ -86,8 +86,9 @@ class Pipeline:
         scheduler.max_num_seqs = 64
         try:
             self._pipeline = openvino_genai.ContinuousBatchingPipeline(str(path), scheduler, "CPU")
-        except RuntimeError as error:
-            first = str(error).strip().splitlines()[-1]
+        except Exception as error:
+            # OpenVINO's own checks raise RuntimeError, what it trips over arrives as IndexError, ValueError and others.
+            first = (str(error).strip().splitlines() or [type(error).__name__])[-1]
             raise ModelError(f"OpenVINO cannot load {path}: {first}. Use another GGUF file (Q4_0, Q4_1, Q4_K_M or Q8_0).") from error
         self._tokenizer = self._pipeline.get_tokenizer()
         self._account = PrefixAccount()
@@ -141,13 +142,20 @@ class Pipeline:
             self._take(block=not self._running)
             try:
                 self._pipeline.step()
-            except RuntimeError as error:
+            except Exception as error:
+                # This thread serves all chains: it must outlive whatever one request brings.
                 for _, _, _, _, future in self._running.values():
                     future.set_exception(ModelError(f"OpenVINO failed while generating: {error}"))
                 self._running.clear()
                 continue
             for number in [n for n, entry in self._running.items() if _finished(entry[0])]:
-                self._deliver(*self._running.pop(number))
+                handle, ids, cached, config, future = self._running.pop(number)
+                try:
+                    future.set_result(self._reply(handle, ids, cached, config))
+                except ModelError as error:
+                    future.set_exception(error)
+                except Exception as error:
+                    future.set_exception(ModelError(f"OpenVINO's reply could not be read: {error}"))
 
     def _take(self, *, block: bool) -> None:
         import numpy
@@ -166,19 +174,18 @@ class Pipeline:
             tensor = openvino.Tensor(numpy.array([ids], dtype=numpy.int64))
             try:
                 handle = self._pipeline.add_request(number, tensor, config)
-            except RuntimeError as error:
+            except Exception as error:
                 future.set_exception(ModelError(f"OpenVINO refused a request of {len(ids)} tokens: {error}"))
                 continue
             self._account.add(ids)
             self._running[number] = (handle, ids, cached, config, future)
 
-    def _deliver(self, handle: Any, ids: list[int], cached: int, config: Any, future: Future[Reply]) -> None:
+    def _reply(self, handle: Any, ids: list[int], cached: int, config: Any) -> Reply:
         import openvino_genai
 
         outputs = handle.read_all()
         if not outputs:
-            future.set_exception(ModelError(f"OpenVINO dropped a request of {len(ids)} tokens: its cache is too small for it."))
-            return
+            raise ModelError(f"OpenVINO dropped a request of {len(ids)} tokens: its cache is too small for it.")
         output = outputs[0]
         generated = [int(i) for i in output.generated_ids]
         self._account.add([*ids, *generated])
@@ -187,20 +194,18 @@ class Pipeline:
         text = self.decode(kept)
         stops = [stop for stop in config.stop_strings if stop in text]
         length = output.finish_reason == openvino_genai.GenerationFinishReason.LENGTH
-        future.set_result(
-            Reply(
-                text=text,
-                ids=kept,
-                finish="length" if length else "stop",
-                stop=min(stops, key=text.index) if stops else None,
-                prompt_tokens=len(ids),
-                cached_tokens=cached,
-                completion_tokens=len(generated),
-            )
+        return Reply(
+            text=text,
+            ids=kept,
+            finish="length" if length else "stop",
+            stop=min(stops, key=text.index) if stops else None,
+            prompt_tokens=len(ids),
+            cached_tokens=cached,
+            completion_tokens=len(generated),
         )
 
 
 def _finished(handle: Any) -> bool:
     import openvino_genai
 
-    return handle.get_status() != openvino_genai.GenerationStatus.RUNNING
+    return bool(handle.get_status() != openvino_genai.GenerationStatus.RUNNING)

