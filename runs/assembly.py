@@ -80,7 +80,9 @@ def assemble_model(settings: ModelSettings, home: Home, say: Say, *, seeded_cach
     return model
 
 
-def assemble_retrieval(settings: RetrievalSettings, home: Home, say: Say, benchmark: Benchmark | None = None) -> Retrieval:
+def assemble_retrieval(
+    settings: RetrievalSettings, home: Home, say: Say, benchmark: Benchmark | None = None
+) -> Retrieval:
     """Build search and reader of a run; a corpus that is not indexed yet is indexed first.
 
     Args:
@@ -122,7 +124,14 @@ def assemble_retrieval(settings: RetrievalSettings, home: Home, say: Say, benchm
 
 
 def assemble_options(
-    method: str, model: Model, benchmark: Benchmark | None, changes: dict[str, Any], *, paper: bool, seed: int, name: str
+    method: str,
+    model: Model,
+    benchmark: Benchmark | None,
+    changes: dict[str, Any],
+    *,
+    paper: bool,
+    seed: int,
+    name: str,
 ) -> ChainOptions:
     """Work out a program's options: the paper's, or the benchmark's own, with what the user changed on top.
 
@@ -146,7 +155,12 @@ def assemble_options(
         rest = {key: value for key, value in changes.items() if key != "task"}
         single_hop = name in ("nq", "triviaqa")
         return paper_options(
-            method, model.profile, task, benchmark=name, multi_hop=not single_hop, **{"seed": seed, **rest}  # type: ignore[arg-type]
+            method,  # type: ignore[arg-type]
+            model.profile,
+            task,
+            benchmark=name,
+            multi_hop=not single_hop,
+            **{"seed": seed, **rest},
         )
     base = dict(benchmark.options) if benchmark is not None else {}
     if benchmark is not None:
@@ -199,7 +213,8 @@ def _index_directory(settings: RetrievalSettings, home: Home, say: Say, benchmar
     corpus = settings.corpus or (benchmark.corpus if benchmark is not None else None)
     if corpus is None:
         raise OptionError(
-            "Search `local` needs documents: give --corpus FILE.jsonl, or --index NAME after `search-o1 index build NAME FILE`."
+            "Search `local` needs documents: give --corpus FILE.jsonl, or --index NAME after "
+            "`search-o1 index build NAME FILE`."
         )
     if not corpus.is_file():
         raise OptionError(f"No corpus file at {corpus}; check the path given with --corpus.")

@@ -1,4 +1,4 @@
-"""Evaluation: questions in, scores with their errors out; journaled, resumable, tracked. `search-o1 evaluate` is this function."""
+"""Evaluation: questions in, scores with their errors out; journaled, resumable, tracked: `search-o1 evaluate`."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from runs.tracking import Tracker, read_note, write_note
 from signatures.errors import OptionError
 
 _TABLE_FIELDS = (
-    "id", "sample", "question", "prediction", "answers", "finish", "searches", "prompt_tokens", "completion_tokens", "cost",
-    "seconds", "error_kind", "fallback",
+    "id", "sample", "question", "prediction", "answers", "finish", "searches", "prompt_tokens", "completion_tokens",
+    "cost", "seconds", "error_kind", "fallback",
 )  # fmt: skip
 
 
@@ -71,13 +71,15 @@ class Evaluation:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def evaluate(benchmark: str = "", *, console: Console | None = None, home: Home | None = None, **settings: Any) -> list[Evaluation]:
+def evaluate(
+    benchmark: str = "", *, console: Console | None = None, home: Home | None = None, **settings: Any
+) -> list[Evaluation]:
     """Evaluate one or more methods on a benchmark or a question file.
 
     The same call goes on where a killed one stopped, and repeats no model call.
 
     Args:
-        benchmark: Name of a benchmark, `quickstart` by default, or a label when `data` is given (the file's name by default).
+        benchmark: Name of a benchmark, by default `quickstart`; with `data` a label, by default the file's name.
         console: Where to print; None prints nothing but the progress.
         home: Home folder; by default the user's.
         **settings: Fields of `EvaluateSettings`.
@@ -149,8 +151,8 @@ class _Run:
     ) -> Evaluation:
         settings = self.settings
         facts = run_facts(
-            benchmark=questions.name, split=questions.split, data_hash=data_hash, method=method, program=program, model=model,
-            retrieval=retrieval, compiled=compiled, fallback=settings.fallback,
+            benchmark=questions.name, split=questions.split, data_hash=data_hash, method=method, program=program,
+            model=model, retrieval=retrieval, compiled=compiled, fallback=settings.fallback,
         )  # fmt: skip
         name = run_id(facts)
         folder = self.home.runs / name
@@ -180,7 +182,9 @@ class _Run:
 
                 concurrency = settings.concurrency or (8 if model.name.startswith("local/") else 64)
                 asyncio.run(
-                    answer_all(program, model, work, journal, concurrency=concurrency, seed=settings.seed, on_done=on_done)
+                    answer_all(
+                        program, model, work, journal, concurrency=concurrency, seed=settings.seed, on_done=on_done
+                    )
                 )
         except BaseException:
             if tracker is not None:
@@ -197,8 +201,8 @@ class _Run:
                 write_note(folder, tracker.run_id, complete=True)
         mlflow_run = tracker.run_id or "" if tracker is not None else known_run
         return Evaluation(
-            name, method, folder, records, summary, compiled.path.name if compiled else "", mlflow_run, seconds, len(work),
-            tracker.failed if tracker is not None else "", facts,
+            name, method, folder, records, summary, compiled.path.name if compiled else "", mlflow_run, seconds,
+            len(work), tracker.failed if tracker is not None else "", facts,
         )  # fmt: skip
 
     def _program(
@@ -208,7 +212,13 @@ class _Run:
 
         def build(name: str) -> tuple[Any, CompiledProgram | None]:
             options = assemble_options(
-                name, model, questions.benchmark, settings.options, paper=settings.paper, seed=settings.seed, name=questions.name
+                name,
+                model,
+                questions.benchmark,
+                settings.options,
+                paper=settings.paper,
+                seed=settings.seed,
+                name=questions.name,
             )
             needed = retrieval if name != "direct" else None
             return assemble_program(name, options, needed, model, settings.program if name == method else "auto")
@@ -236,7 +246,13 @@ class _Run:
         )
 
     def _start(
-        self, tracker: Tracker, method: str, name: str, facts: dict[str, Any], retrieval: Retrieval | None, finished: list[Record]
+        self,
+        tracker: Tracker,
+        method: str,
+        name: str,
+        facts: dict[str, Any],
+        retrieval: Retrieval | None,
+        finished: list[Record],
     ) -> None:
         options = {f"options.{key}": value for key, value in facts["options"].items()}
         rest = {key: value for key, value in facts.items() if key != "options"}
@@ -259,7 +275,9 @@ class _Run:
 
     def _write_summary(self, folder: Path, summary: Summary, facts: dict[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "facts.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False, default=str), encoding="utf-8")
+        (folder / "facts.json").write_text(
+            json.dumps(facts, indent=1, ensure_ascii=False, default=str), encoding="utf-8"
+        )
         (folder / "summary.json").write_text(json.dumps(summary.metrics(), indent=1), encoding="utf-8")
 
     def _report(self, done: list[Evaluation]) -> None:

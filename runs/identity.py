@@ -1,4 +1,4 @@
-"""A run's identity: the hash of what changes its results, so that the same command goes on where a killed run stopped."""
+"""A run's identity: the hash of what changes its results, so that the same command goes on with a killed run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def run_facts(
     Returns:
         Plain facts; `run_id` hashes them.
     """
-    sampling = {key: value for key, value in model.lm.kwargs.items() if key not in ("rollout_id", "api_key", "api_base")}
+    sampling = {
+        key: value for key, value in model.lm.kwargs.items() if key not in ("rollout_id", "api_key", "api_base")
+    }
     return {
         "benchmark": benchmark,
         "split": split,
@@ -70,5 +72,7 @@ def run_id(facts: dict[str, Any]) -> str:
     Returns:
         For example `quickstart-search_o1-smollm2-135m-1f2e3d4c5b6a`; also the name of its folder.
     """
-    digest = hashlib.sha256(json.dumps(facts, sort_keys=True, ensure_ascii=False, default=str).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True, ensure_ascii=False, default=str).encode()).hexdigest()[
+        :12
+    ]
     return f"{facts['benchmark']}-{facts['method']}-{facts['profile']}-{digest}".replace("/", "_")

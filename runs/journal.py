@@ -34,7 +34,7 @@ class Journal:
         """
         if not self.path.is_file():
             return {}
-        # What follows the last line end was cut by a crash, even if it happens to be whole: `append` cuts it off as well.
+        # What follows the last line end was cut by a crash, even if it happens to be whole: `append` drops it too.
         lines = self.path.read_bytes().split(b"\n")[:-1]
         found: dict[tuple[str, int], Record] = {}
         for number, line in enumerate(lines, 1):
@@ -68,7 +68,9 @@ class Journal:
                     file.flush()
                     os.fsync(file.fileno())
         except OSError as error:
-            raise DataError(f"The journal {self.path} cannot be written: {error.strerror}. Make room and start again.") from error
+            raise DataError(
+                f"The journal {self.path} cannot be written: {error.strerror}. Make room and start again."
+            ) from error
 
     def clear(self) -> None:
         """Forget everything."""

@@ -25,7 +25,9 @@ def print_scores(console: Console, summaries: Sequence[tuple[str, Summary]]) -> 
         console: Where to print.
         summaries: (label, summary) a method.
     """
-    table = Table(title=f"{summaries[0][1].questions} questions, scores in percent with 95 % intervals", title_justify="left")
+    table = Table(
+        title=f"{summaries[0][1].questions} questions, scores in percent with 95 % intervals", title_justify="left"
+    )
     table.add_column("")
     for label, _ in summaries:
         table.add_column(label, justify="right")
@@ -35,7 +37,9 @@ def print_scores(console: Console, summaries: Sequence[tuple[str, Summary]]) -> 
             table.add_row(f"{name} ({family})", *[percent(s.scores[family][name]) for _, s in summaries])
     table.add_section()
     for group in first.groups:
-        table.add_row(f"{first.headline} {group} (n={first.groups[group].n})", *[percent(s.groups[group]) for _, s in summaries])
+        table.add_row(
+            f"{first.headline} {group} (n={first.groups[group].n})", *[percent(s.groups[group]) for _, s in summaries]
+        )
     table.add_section()
     rows = {
         "searches a question": ("searches", "{:.2f}"),
@@ -50,7 +54,9 @@ def print_scores(console: Console, summaries: Sequence[tuple[str, Summary]]) -> 
         table.add_row(label, *[_number(s.chains[key], form) for _, s in summaries])
     table.add_row("finished", *[", ".join(f"{k} {v}" for k, v in sorted(s.finishes.items())) for _, s in summaries])
     if any(s.failures for _, s in summaries):
-        table.add_row("failed, by kind", *[", ".join(f"{k} {v}" for k, v in s.failures.items()) or "-" for _, s in summaries])
+        table.add_row(
+            "failed, by kind", *[", ".join(f"{k} {v}" for k, v in s.failures.items()) or "-" for _, s in summaries]
+        )
     if any(s.fallbacks for _, s in summaries):
         table.add_row("direct answer stood in", *[str(s.fallbacks) for _, s in summaries])
     console.print(table)

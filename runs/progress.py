@@ -1,4 +1,4 @@
-"""Progress of long work: a bar with the running score, the rate and the time left; plain lines where there is no terminal."""
+"""Progress of long work: a bar with the running score, the rate and the time left; plain lines without a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,14 @@ class RunProgress:
     """
 
     def __init__(
-        self, label: str, total: int, done: list[Record], headline: str, console: Console | None = None, *, shown: bool = True
+        self,
+        label: str,
+        total: int,
+        done: list[Record],
+        headline: str,
+        console: Console | None = None,
+        *,
+        shown: bool = True,
     ) -> None:
         self.console = console or Console(stderr=True)
         self.label = label
@@ -61,13 +68,17 @@ class RunProgress:
             self._bar.update(self._task, advance=1, state=self.state())
         elif self._shown and (self.finished % self._lines == 0 or self.finished == self.total):
             left = (self.total - self.finished) * (time.monotonic() - self.started) / self.finished
-            self.console.print(f"{self.label}: {self.finished}/{self.total} · {self.state()} · {left:.0f} s left", highlight=False)
+            self.console.print(
+                f"{self.label}: {self.finished}/{self.total} · {self.state()} · {left:.0f} s left", highlight=False
+            )
 
     def __enter__(self) -> Self:
         if self._bar is not None:
             self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._bar is not None:
             self._bar.stop()

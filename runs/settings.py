@@ -115,5 +115,7 @@ def make_settings(cls: type[BaseModel], values: dict[str, Any]) -> Any:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            raise OptionError(f"Unknown option {name!r}; known options: {', '.join(sorted(cls.model_fields))}.") from None
+            raise OptionError(
+                f"Unknown option {name!r}; known options: {', '.join(sorted(cls.model_fields))}."
+            ) from None
         raise OptionError(f"Option {name} = {first.get('input')!r}: {first['msg']}.") from None

@@ -1,4 +1,4 @@
-"""Scores of a run: every metric with its error, by group, with failures counted by kind. The denominator is the whole set."""
+"""Scores of a run: every metric with its error, also by group; failures by kind. The denominator is the whole set."""
 
 from __future__ import annotations
 
@@ -80,9 +80,7 @@ def summarise(records: Sequence[Record], headline: str = "em") -> Summary:
         by_question.setdefault(record["id"], []).append(record)
     samples = max((len(group) for group in by_question.values()), default=1)
     names = {family: list(records[0][family]) if records else [] for family in FAMILIES}
-    scores = {
-        family: {name: _estimate(by_question, family, name) for name in names[family]} for family in FAMILIES
-    }
+    scores = {family: {name: _estimate(by_question, family, name) for name in names[family]} for family in FAMILIES}
     group_names = sorted({f"{key}={value}" for r in records for key, value in r["groups"].items()})
     groups: dict[str, dict[str, Estimate]] = {family: {} for family in FAMILIES}
     for group in group_names:

@@ -52,7 +52,18 @@ def write_trace(record: Record, experiment_id: str) -> str:
 
     attributes: dict[str, Any] = {
         name: record[name]
-        for name in ("id", "sample", "finish", "error", "searches", "turns", "malformed", "prompt_tokens", "completion_tokens", "cached_tokens")
+        for name in (
+            "id",
+            "sample",
+            "finish",
+            "error",
+            "searches",
+            "turns",
+            "malformed",
+            "prompt_tokens",
+            "completion_tokens",
+            "cached_tokens",
+        )
     }
     root = mlflow.start_span_no_context(
         name="question",

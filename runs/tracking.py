@@ -74,7 +74,11 @@ class Tracker:
         self._queue.put(lambda: self._trace(record))
 
     def finish(
-        self, metrics: Mapping[str, float], rows: Sequence[Mapping[str, Any]], files: Sequence[Path], status: str = "FINISHED"
+        self,
+        metrics: Mapping[str, float],
+        rows: Sequence[Mapping[str, Any]],
+        files: Sequence[Path],
+        status: str = "FINISHED",
     ) -> None:
         """Log metrics, the per-question table and files, wait until everything has arrived, and close the run.
 
@@ -162,7 +166,9 @@ class Tracker:
         for row in rows:
             trace_id = self.traces.get((row["id"], row["sample"]))
             if trace_id is not None:
-                mlflow.log_feedback(trace_id=trace_id, name="correct", value=bool(row["correct"]), rationale=row["finish"])
+                mlflow.log_feedback(
+                    trace_id=trace_id, name="correct", value=bool(row["correct"]), rationale=row["finish"]
+                )
         self._end(status)
 
     def _log_table(self, rows: Sequence[Mapping[str, Any]]) -> None:

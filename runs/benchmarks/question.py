@@ -46,8 +46,8 @@ class Question:
 def read_questions(path: Path) -> list[Question]:
     """Read questions from a JSON list or a JSONL file.
 
-    Field names are ours (`id`, `question`, `answers`, `gold_titles`, `type`, `split`), those of FlashRAG (`golden_answers`) or those of the
-    authors' files (`Question`, `answer`). A row without an id gets its position.
+    Field names are ours (`id`, `question`, `answers`, `gold_titles`, `type`, `split`), those of FlashRAG
+    (`golden_answers`) or those of the authors' files (`Question`, `answer`). A row without an id gets its position.
 
     Args:
         path: The file.
@@ -63,7 +63,9 @@ def read_questions(path: Path) -> list[Question]:
     for index, (place, row) in enumerate(_rows(path)):
         question = _question(row, f"{path}, {place}", index)
         if question.id in seen:
-            raise DataError(f"{path}, {place}: the id {question.id!r} stands in {seen[question.id]} already; ids must be unique.")
+            raise DataError(
+                f"{path}, {place}: the id {question.id!r} stands in {seen[question.id]} already; ids must be unique."
+            )
         seen[question.id] = place
         questions.append(question)
     if not questions:

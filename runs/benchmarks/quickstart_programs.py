@@ -1,7 +1,8 @@
 """Builds the programs compiled for the embedded model from the quickstart's training split.
 
-`python -m runs.benchmarks.quickstart_programs [FOLDER]` writes one JSON file a method. The demos are labelled ones: whole worked
-chains that search for what the gold documents hold and end in the gold answer, so no model is asked and no test row is read.
+`python -m runs.benchmarks.quickstart_programs [FOLDER]` writes one JSON file a method. The demos are labelled ones:
+whole worked chains that search for what the gold documents hold and end in the gold answer, so no model is asked and no
+test row is read.
 """
 
 from __future__ import annotations
@@ -63,32 +64,35 @@ class _Library:
 
     def records(self, query: str) -> list[dict[str, Any]]:
         """Return the records a chain would see for a query."""
-        hits = search_sync(self.search, query, int(SMALL_OPTIONS["top_k"]))  # type: ignore[call-overload]
+        hits = search_sync(self.search, query, SMALL_OPTIONS["top_k"])
         pages = [PageReply(h.url, read_sync(self.reader, h.url)) for h in hits]
-        return add_contexts(make_records(hits), hits, pages, page_chars=None, context_chars=int(SMALL_OPTIONS["context_chars"]))  # type: ignore[call-overload]
+        return add_contexts(
+            make_records(hits), hits, pages, page_chars=None, context_chars=SMALL_OPTIONS["context_chars"]
+        )
 
 
 def worked(question: Question, library: _Library) -> list[tuple[str, dict[str, Any]]] | None:
     """Work a question out: what to search for, and the document each query finds.
 
-    The first query is the question as asked. A bridge goes on with the title of its second document. Comparisons and yes/no
-    questions end after the first: two passages are more than the embedded model can hold against each other.
+    The first query is the question as asked; a bridge goes on with the title of its second document. Comparisons and
+    yes/no questions are worked without a search: two passages are more than the embedded model can hold against each
+    other, and on the validation split it did better without them.
 
     Args:
         question: A training question with gold titles.
         library: The corpus.
 
     Returns:
-        (query, record) a step, or None when a query does not find its gold document first.
+        (query, record) a step, none for a question worked without a search; None when a query does not find its gold
+        document first.
     """
-    kind = question.groups.get("type")
-    wanted = [(question.question.rstrip("?"), question.gold_titles if kind != "bridge" else question.gold_titles[:1])]
-    if kind == "bridge":
-        wanted.append((question.gold_titles[1].split(" (")[0], question.gold_titles[1:]))
+    if question.groups.get("type") in ("comparison", "yes_no"):
+        return []
+    queries = [question.question.rstrip("?"), *(title.split(" (")[0] for title in question.gold_titles[1:])]
     steps = []
-    for query, titles in wanted:
+    for query, title in zip(queries, question.gold_titles, strict=True):
         records = library.records(query)
-        if not records or records[0]["title"] not in titles:
+        if not records or records[0]["title"] != title:
             return None
         steps.append((query, records[0]))
     return steps
@@ -102,7 +106,8 @@ def answer(question: Question) -> str:
 def search_o1_demo(question: Question, steps: Sequence[tuple[str, dict[str, Any]]]) -> Demo:
     """Return a worked chain of `search_o1`."""
     parts = [
-        f"{BEGIN_SEARCH_QUERY}{query}{END_SEARCH_QUERY}{information_block(record['context']).text}" for query, record in steps
+        f"{BEGIN_SEARCH_QUERY}{query}{END_SEARCH_QUERY}{information_block(record['context']).text}"
+        for query, record in steps
     ]
     return {"question": question.question, "reasoning": "".join(parts) + answer(question)}
 
@@ -171,7 +176,8 @@ def build_programs(folder: Path) -> list[Path]:
                 path,
                 model=PROFILE,
                 metadata={
-                    "made": "labelled demos on the quickstart's training split (runs/benchmarks/quickstart_programs.py)",
+                    "made": "labelled demos on the quickstart's training split "
+                    "(runs/benchmarks/quickstart_programs.py)",
                     "data": "quickstart train",
                     "data_sha256": dataset_hash(train),
                     "questions": len(worked_demos),

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from runs.benchmarks.question import Question, read_questions
 from runs.benchmarks.spec import Benchmark
@@ -18,7 +19,7 @@ from signatures.errors import DataError
 _FOLDER = Path(str(files("runs") / "benchmarks" / "quickstart"))
 _COUNTS = {"train": 185, "validation": 79, "test": 212}
 
-SMALL_OPTIONS = {
+SMALL_OPTIONS: dict[str, Any] = {
     "top_k": 1,
     "context_chars": 300,
     "max_searches": 3,

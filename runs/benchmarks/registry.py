@@ -40,7 +40,8 @@ def find_benchmark(name: str) -> Benchmark:
     """
     if name not in BENCHMARKS:
         raise OptionError(
-            f"Unknown benchmark {name!r}; known: {', '.join(BENCHMARKS)}. Your own questions: `--data FILE` (see the README)."
+            f"Unknown benchmark {name!r}; known: {', '.join(BENCHMARKS)}. Your own questions: `--data FILE` "
+            "(see the README)."
         )
     return BENCHMARKS[name]
 

@@ -29,7 +29,7 @@ def command(question: str, as_json: bool, changes: tuple[str, ...], **given: Any
     search-o1 ask "In which city was hafnium first identified?"
     search-o1 ask "..." --corpus documents.jsonl
     BING_ENDPOINT=... BING_KEY=... search-o1 ask "..." --search bing --model hosted_vllm/Qwen/QwQ-32B
-    """
+    """  # noqa: D301
     from runs.asking import ask
 
     settings = {name: value for name, value in given.items() if value is not None}

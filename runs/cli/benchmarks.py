@@ -18,7 +18,9 @@ def command(ctx: click.Context) -> None:
 
     table = Table("name", "splits", "task", "metric", "licence", "what it is")
     for b in BENCHMARKS.values():
-        table.add_row(b.name, ", ".join(f"{k} {v}" for k, v in b.splits.items()), b.task, b.metric, b.licence, b.summary)
+        table.add_row(
+            b.name, ", ".join(f"{k} {v}" for k, v in b.splits.items()), b.task, b.metric, b.licence, b.summary
+        )
     Console().print(table)
 
 

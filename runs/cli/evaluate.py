@@ -12,7 +12,11 @@ from runs.cli.options import chain_options, model_options, parse_changes, retrie
 
 @click.command("evaluate")
 @click.argument("benchmark", default="")
-@click.option("--data", type=click.Path(path_type=Path), help="Question file of your own (JSON or JSONL); BENCHMARK is then its label.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Question file of your own (JSON or JSONL); BENCHMARK is then its label.",
+)
 @click.option("--split", help="Split; by default the benchmark's test split.")
 @click.option("--limit", type=int, help="Only the first N questions; 0 means all.")
 @click.option("--method", "methods", help="Methods, separated by commas: direct, standard_rag, rag_agent, search_o1.")
@@ -32,15 +36,15 @@ from runs.cli.options import chain_options, model_options, parse_changes, retrie
 def command(**given: Any) -> None:
     """Evaluate methods on a benchmark or a question file.
 
-    The same command goes on where a killed one stopped. Scores stand beside their 95 % intervals, failed questions count as
-    wrong, and several methods are compared question by question.
+    The same command goes on where a killed one stopped. Scores stand beside their 95 % intervals, failed questions
+    count as wrong, and several methods are compared question by question.
 
     \b
     search-o1 evaluate quickstart
     search-o1 evaluate quickstart --method direct,standard_rag,rag_agent,search_o1 --limit 0
     search-o1 evaluate mine --data questions.jsonl --corpus documents.jsonl --model hosted_vllm/Qwen/QwQ-32B \\
         --base-url http://127.0.0.1:8000/v1
-    """
+    """  # noqa: D301
     from rich.console import Console
 
     from runs.evaluation import evaluate

@@ -25,10 +25,15 @@ def build(name: str, files: tuple[Path, ...]) -> None:
     started = time.monotonic()
 
     def progress(count: int) -> None:
-        click.echo(f"\r{count:,} documents, {count / max(1e-9, time.monotonic() - started):,.0f} a second", nl=False, err=True)
+        click.echo(
+            f"\r{count:,} documents, {count / max(1e-9, time.monotonic() - started):,.0f} a second", nl=False, err=True
+        )
 
     info = build_index(list(files), Home().indexes / name, name, progress)
-    click.echo(f"\rIndex {name}: {info.documents:,} documents in {time.monotonic() - started:.1f} s, corpus hash {info.corpus_hash[:12]}")
+    click.echo(
+        f"\rIndex {name}: {info.documents:,} documents in {time.monotonic() - started:.1f} s, "
+        f"corpus hash {info.corpus_hash[:12]}"
+    )
 
 
 @command.command("search")

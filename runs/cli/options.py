@@ -23,8 +23,8 @@ def model_options(command: F) -> F:
                 help="`local`, `local:1.5b`, a GGUF path, hosted_vllm/NAME (vLLM), or any name LiteLLM knows.",
             ),
             click.option("--base-url", help="Address of an OpenAI-compatible API, ending in /v1."),
-            click.option("--context-length", type=int, help="Context in tokens; by default the server's or the profile's."),
-            click.option("--temperature", type=float, help="Sampling temperature; by default the setting's or the profile's."),
+            click.option("--context-length", type=int, help="Context in tokens (default: what server or profile say)."),
+            click.option("--temperature", type=float, help="Sampling temperature (default: the profile's)."),
         ]
     ):  # fmt: skip
         command = option(command)
@@ -36,10 +36,16 @@ def retrieval_options(command: F) -> F:
     for option in reversed(
         [
             click.option("--search", default=None, help="Search backend: local (default), bing."),
-            click.option("--reader", default=None, help="Page reader: web, corpus; by default the one that suits the backend."),
-            click.option("--corpus", type=click.Path(path_type=Path), help="JSONL documents {id, title, text} for `local`."),
+            click.option(
+                "--reader", default=None, help="Page reader: web, corpus; by default the one that suits the backend."
+            ),
+            click.option(
+                "--corpus", type=click.Path(path_type=Path), help="JSONL documents {id, title, text} for `local`."
+            ),
             click.option("--index", default=None, help="Name of an index built before, for `local`."),
-            click.option("--allow-private", is_flag=True, default=None, help="Let the web reader fetch private addresses."),
+            click.option(
+                "--allow-private", is_flag=True, default=None, help="Let the web reader fetch private addresses."
+            ),
         ]
     ):
         command = option(command)

@@ -12,4 +12,7 @@ def command() -> None:
 
     for found in shipped_programs():
         demos = {name: len(state.get("demos", [])) for name, state in found.state.items() if isinstance(state, dict)}
-        click.echo(f"{found.path.name}: {found.method}, {found.task}, for {found.model}; demos {demos}; {found.metadata.get('made', '')}")
+        click.echo(
+            f"{found.path.name}: {found.method}, {found.task}, for {found.model}; demos {demos}; "
+            f"{found.metadata.get('made', '')}"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 
 import click
 
@@ -53,6 +54,8 @@ def command(
     if dry_run:
         return
     log = home.root / "logs" / f"vllm-{port}.log"
+    # vLLM starts workers of its own; whatever ends this command must end them too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ServerProcess(chosen, log) as server:
         took = server.wait_ready(
             3600, lambda waited: click.echo(f"\rstarting, {waited:.0f} s (log: {log})", nl=False, err=True)

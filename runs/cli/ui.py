@@ -27,11 +27,13 @@ def command(host: str, port: int, tracking_uri: str | None) -> None:
         arguments += ["--default-artifact-root", home.artifacts.resolve().as_uri()]
     address = f"http://{host}:{port}"
     log = home.root / "logs" / f"mlflow-{port}.log"
+    # Without its job runner MLflow starts in a third of the time; nothing here uses it.
+    environment = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
     # MLflow starts workers of its own; whatever ends this command must end them too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     click.echo(f"Starting MLflow for {uri} ...")
     try:
-        with ServerProcess(ServerCommand(arguments, {"MLFLOW_DISABLE_TELEMETRY": "true"}, address), log) as server:
+        with ServerProcess(ServerCommand(arguments, environment, address), log) as server:
             server.wait_ready(300)
             click.echo(f"MLflow on {address} (Ctrl-C stops it)")
             server.wait()

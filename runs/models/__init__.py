@@ -1,0 +1,1 @@
+"""Language models: the embedded one, vLLM, and whatever DSPy reaches itself."""

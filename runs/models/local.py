@@ -50,7 +50,9 @@ class LocalCore(EngineCore):
         context_length: Context in tokens.
     """
 
-    def __init__(self, path: Path, profile: ModelProfile, cache: Cache | None = None, context_length: int | None = None) -> None:
+    def __init__(
+        self, path: Path, profile: ModelProfile, cache: Cache | None = None, context_length: int | None = None
+    ) -> None:
         super().__init__(f"local/{path.stem}", profile, cache)
         self.path = path.resolve()
         self.context_length = context_length or profile.context_length

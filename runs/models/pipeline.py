@@ -26,8 +26,8 @@ CACHE_BLOCKS = 3_072
 class PrefixAccount:
     """Counts which leading blocks of a prompt the KV cache holds.
 
-    OpenVINO GenAI reuses cached blocks but does not tell how many. This keeps the same book: the hashes of all full blocks
-    computed so far, the least recently used dropped when the cache is full.
+    OpenVINO GenAI reuses cached blocks but does not tell how many. This keeps the same book: the hashes of all full
+    blocks computed so far, the least recently used dropped when the cache is full.
 
     Args:
         blocks: Blocks that the cache holds.
@@ -89,7 +89,9 @@ class Pipeline:
         except Exception as error:
             # OpenVINO's own checks raise RuntimeError, what it trips over arrives as IndexError, ValueError and others.
             first = (str(error).strip().splitlines() or [type(error).__name__])[-1]
-            raise ModelError(f"OpenVINO cannot load {path}: {first}. Use another GGUF file (Q4_0, Q4_1, Q4_K_M or Q8_0).") from error
+            raise ModelError(
+                f"OpenVINO cannot load {path}: {first}. Use another GGUF file (Q4_0, Q4_1, Q4_K_M or Q8_0)."
+            ) from error
         self._tokenizer = self._pipeline.get_tokenizer()
         self._account = PrefixAccount()
         self._numbers = itertools.count()

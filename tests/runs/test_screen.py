@@ -8,8 +8,8 @@ import math
 from rich.console import Console
 
 from metrics.statistics import mean_with_error, paired_difference
-from runs.benchmarks.question import Question
 from runs.answering import make_record
+from runs.benchmarks.question import Question
 from runs.printing import percent, print_difference, print_scores
 from runs.progress import RunProgress
 from runs.summary import summarise
@@ -17,7 +17,9 @@ from runs.summary import summarise
 
 def record(i: int, right: bool, **found: object) -> dict[str, object]:
     given = {"reasoning": f"\\boxed{{{'yes' if right else 'no'}}}", "finish": "answered", **found}
-    return make_record(Question(f"q{i}", "Is it?", ("yes",), groups={"type": "a" if i % 2 else "b"}), 0, given, "open_qa", 1.0, 3.5)
+    return make_record(
+        Question(f"q{i}", "Is it?", ("yes",), groups={"type": "a" if i % 2 else "b"}), 0, given, "open_qa", 1.0, 3.5
+    )
 
 
 FAILED = {"finish": "error", "error": "gone", "error_kind": "model", "reasoning": ""}

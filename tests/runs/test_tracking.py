@@ -88,7 +88,13 @@ def test_every_question_has_its_trace_with_children_and_feedback(client, tracked
     trace = by_question[record["id"]]
     (root,) = [s for s in trace.data.spans if s.parent_id is None]
     children = [s for s in trace.data.spans if s.parent_id == root.span_id]
-    assert sorted(s.name for s in children) == ["generate 1", "generate 2", *["read"] * len(record["search_log"][0]["hits"]), "refine", "search"]
+    assert sorted(s.name for s in children) == [
+        "generate 1",
+        "generate 2",
+        *["read"] * len(record["search_log"][0]["hits"]),
+        "refine",
+        "search",
+    ]
     assert root.inputs == {"question": record["question"]}
     assert root.outputs["answer"] == record["answers"][0]
     assert root.outputs["chain"] == record["chain"]
@@ -101,7 +107,9 @@ def test_every_question_has_its_trace_with_children_and_feedback(client, tracked
     assert (feedback.name, feedback.value, feedback.rationale) == ("correct", True, "answered")
 
 
-def test_a_failed_question_has_an_error_trace_and_one_trace_only_after_its_next_try(client, world, tracked, tmp_path) -> None:
+def test_a_failed_question_has_an_error_trace_and_one_trace_only_after_its_next_try(
+    client, world, tracked, tmp_path
+) -> None:
     (failed,) = [r for r in tracked.records if r["finish"] == "error"]
     status = {t.info.tags["question_id"]: t.info.state for t in traces_of(client, tracked.mlflow_run)}
     assert [q for q, s in status.items() if s == "ERROR"] == [failed["id"]]
@@ -125,7 +133,9 @@ def test_a_finished_run_is_left_alone_and_a_fresh_one_is_another_run(client, wor
     assert len(traces_of(client, fresh.mlflow_run, spans=False)) == 2
 
 
-def test_a_run_killed_before_it_was_closed_is_closed_by_the_next_start_with_the_traces_it_lacks(client, world, tracked) -> None:
+def test_a_run_killed_before_it_was_closed_is_closed_by_the_next_start_with_the_traces_it_lacks(
+    client, world, tracked
+) -> None:
     # As a kill leaves it: everything in the journal, the MLflow run open, some traces lost on the way.
     done = world.run_one(track=True, limit=4, experiment="killed", options={"max_searches": 3})
     client.set_terminated(done.mlflow_run, "RUNNING")
@@ -136,13 +146,20 @@ def test_a_run_killed_before_it_was_closed_is_closed_by_the_next_start_with_the_
     again = world.run_one(track=True, limit=4, experiment="killed", options={"max_searches": 3})
     assert (again.answered, again.mlflow_run, world.server.calls) == (0, done.mlflow_run, [])
     assert client.get_run(done.mlflow_run).info.status == "FINISHED"
-    assert sorted(t.info.tags["question_id"] for t in traces_of(client, done.mlflow_run, spans=False)) == ["q0", "q1", "q2", "q3"]
+    assert sorted(t.info.tags["question_id"] for t in traces_of(client, done.mlflow_run, spans=False)) == [
+        "q0",
+        "q1",
+        "q2",
+        "q3",
+    ]
     assert read_note(done.folder) == (done.mlflow_run, True)
 
 
 def test_samples_are_traced_apart(client, world, tracked) -> None:
     done = world.run_one(track=True, limit=2, samples=2, experiment="samples", options={"max_searches": 4})
-    keys = [(t.info.tags["question_id"], t.info.tags["sample"]) for t in traces_of(client, done.mlflow_run, spans=False)]
+    keys = [
+        (t.info.tags["question_id"], t.info.tags["sample"]) for t in traces_of(client, done.mlflow_run, spans=False)
+    ]
     assert sorted(keys) == [("q0", "0"), ("q0", "1"), ("q1", "0"), ("q1", "1")]
 
 
@@ -165,7 +182,10 @@ def test_a_broken_store_is_said_once_and_costs_the_run_nothing(films, broken) ->
     screen = io.StringIO()
     began = time.monotonic()
     (done,) = evaluate(
-        "films", home=world.home, console=Console(file=screen, width=200), **world.settings(track=True, tracking_uri=uri)
+        "films",
+        home=world.home,
+        console=Console(file=screen, width=200),
+        **world.settings(track=True, tracking_uri=uri),
     )
     assert time.monotonic() - began < 60
     assert done.summary.scores["strict"]["em"].mean == 1.0

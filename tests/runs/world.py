@@ -1,4 +1,4 @@
-"""A small world for runs: invented films with their directors as questions, corpus and scripted model, and the command line."""
+"""A small world for runs: invented films as questions, corpus and scripted model, and the command line."""
 
 from __future__ import annotations
 

@@ -97,8 +97,9 @@ def cases() -> list[tuple[str, str, str]]:
 
 
 def rendered() -> dict[str, list[dict[str, str]]]:
+    with_demos = ("completion", "compact")
     return {
-        f"{method}/{task}/{language}/{model}": messages(method, task, language, model, demos=model in ("completion", "compact"))
+        f"{method}/{task}/{language}/{model}": messages(method, task, language, model, demos=model in with_demos)
         for (method, task, language), model in itertools.product(cases(), MODELS)
     }
 

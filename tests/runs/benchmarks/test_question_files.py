@@ -11,13 +11,15 @@ from runs.benchmarks.registry import find_benchmark, load_questions
 from signatures.errors import DataError, OptionError
 
 OURS = {
-    "id": "a1", "question": "Who?", "answers": ["Ada", "Ada L."], "gold_titles": ["Ada"], "type": "single", "split": "test",
+    "id": "a1", "question": "Who?", "answers": ["Ada", "Ada L."], "gold_titles": ["Ada"], "type": "single",
+    "split": "test",
 }  # fmt: skip
 FLASHRAG = {"id": "test_0", "question": "Who?", "golden_answers": ["Ada"], "metadata": {"x": 1}}
 AUTHORS = {"id": 7, "Question": "Who?", "answer": ["Ada"]}
 MATH = {"problem": "1 + 1?", "answer": "2", "level": 3, "subject": "Algebra"}
 CODE = {
-    "question_content": "Add.", "answer": "3", "question_title": "Sum", "starter_code": "def f(): ...", "difficulty": "easy",
+    "question_content": "Add.", "answer": "3", "question_title": "Sum", "starter_code": "def f(): ...",
+    "difficulty": "easy",
 }  # fmt: skip
 
 
@@ -31,7 +33,11 @@ CODE = {
         (
             CODE,
             Question(
-                "0", "Add.", ("3",), groups={"difficulty": "easy"}, inputs={"question_title": "Sum", "starter_code": "def f(): ..."}
+                "0",
+                "Add.",
+                ("3",),
+                groups={"difficulty": "easy"},
+                inputs={"question_title": "Sum", "starter_code": "def f(): ..."},
             ),
         ),
         ({"id": None, "question": "Who?", "answer": 0}, Question("0", "Who?", ("0",))),
@@ -53,7 +59,9 @@ def test_a_question_gives_its_program_all_inputs() -> None:
 
 def test_unusual_line_separators_inside_a_question_do_not_end_its_line(tmp_path) -> None:
     path = tmp_path / "q.jsonl"
-    path.write_text(json.dumps({"question": "One\u2028two\x85three", "answer": "x"}, ensure_ascii=False), encoding="utf-8")
+    path.write_text(
+        json.dumps({"question": "One\u2028two\x85three", "answer": "x"}, ensure_ascii=False), encoding="utf-8"
+    )
     assert read_questions(path)[0].question == "One\u2028two\x85three"
 
 
@@ -66,7 +74,10 @@ def test_unusual_line_separators_inside_a_question_do_not_end_its_line(tmp_path)
         (b"[]", r"bad\.jsonl holds no question"),
         (b"[{]", r"bad\.jsonl is not valid JSON"),
         (b'\n{"question": "Who?", "answer": "x"}\n{oops\n', r"bad\.jsonl, line 3: not JSON"),
-        (b'{"question": "Who?", "answer": "x"}\n\n{"answer": "x"}\n', r"bad\.jsonl, line 3: no question; expected one of"),
+        (
+            b'{"question": "Who?", "answer": "x"}\n\n{"answer": "x"}\n',
+            r"bad\.jsonl, line 3: no question; expected one of",
+        ),
         (b'[{"question": "Who?", "answer": "x"}, {"question": " ", "answer": "x"}]', r"bad\.jsonl, row 2: no question"),
         (b'{"question": "Who?"}', r"bad\.jsonl, line 1: no answer; expected one of the fields answers, golden_answers"),
         (b'{"question": "Who?", "answers": ["", " ", null]}', r"bad\.jsonl, line 1: no answer"),
@@ -120,5 +131,5 @@ def test_a_file_is_named_after_itself_or_its_label_and_cut_by_split_limit_and_id
 
 def test_an_unknown_benchmark_names_the_known_ones() -> None:
     assert find_benchmark("quickstart").licence == "CC0-1.0"
-    with pytest.raises(OptionError, match="Unknown benchmark 'gpqa-2'; known: quickstart.*--data FILE"):
+    with pytest.raises(OptionError, match=r"Unknown benchmark 'gpqa-2'; known: quickstart.*--data FILE"):
         find_benchmark("gpqa-2")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from programs.registry import PROGRAMS, make_program
 from programs.saving import SHIPPED, load_program, read_compiled, save_program, shipped_programs
+from runs.benchmarks.quickstart_programs import build_programs
 from runs.benchmarks.quickstart_set import QUICKSTART, SMALL_OPTIONS
 from runs.benchmarks.registry import data_folder
 from signatures.adapter import ChainAdapter
@@ -48,7 +49,11 @@ def test_there_is_one_for_each_method_made_from_training_questions() -> None:
     train = {q.question for q in QUICKSTART.load("train")}
     held_out = [q.question for split in ("validation", "test") for q in QUICKSTART.load(split)]
     for compiled in shipped.values():
-        assert (compiled.model, compiled.task, compiled.metadata["data"]) == ("smollm2-135m", "open_qa", "quickstart train")
+        assert (compiled.model, compiled.task, compiled.metadata["data"]) == (
+            "smollm2-135m",
+            "open_qa",
+            "quickstart train",
+        )
         demos = compiled.state["reason"]["demos"]
         assert len(demos) >= 100
         assert {demo["question"] for demo in demos} <= train
@@ -82,7 +87,21 @@ def test_a_chain_is_shown_the_nearest_demos_and_no_others() -> None:
     assert refine.count("**Final Information**") >= 2
 
 
-def test_the_generator_writes_the_shipped_files_again_and_reads_no_test_row(tmp_path) -> None:
+def assert_shipped(folder: Path) -> None:
+    for path in sorted(SHIPPED.glob("*--smollm2-135m--*.json")):
+        built, kept = (json.loads((place / path.name).read_text(encoding="utf-8")) for place in (folder, SHIPPED))
+        for document in (built, kept):
+            # The versions of the day it was made on are told, not reproduced.
+            document["metadata"] = {k: v for k, v in document["metadata"].items() if k not in ("dspy", "search-o1")}
+        assert json.dumps(built) == json.dumps(kept)
+
+
+def test_the_generator_writes_the_shipped_files_again(tmp_path) -> None:
+    assert len(build_programs(tmp_path)) == len(PROGRAMS)
+    assert_shipped(tmp_path)
+
+
+def test_the_generator_reads_no_test_row(tmp_path) -> None:
     # A copy of the package whose held-out questions are gone: what is built cannot have come from them.
     root = Path(__file__).parents[3]
     copy = tmp_path / "package"
@@ -107,14 +126,8 @@ def test_the_generator_writes_the_shipped_files_again_and_reads_no_test_row(tmp_
         cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    shipped = sorted(SHIPPED.glob("*--smollm2-135m--*.json"))
-    assert sorted(done.stdout.split()) == [path.name for path in shipped]
-    for path in shipped:
-        built, kept = (json.loads((folder / path.name).read_text(encoding="utf-8")) for folder in (out, SHIPPED))
-        for document in (built, kept):
-            # The versions of the day it was made on are told, not reproduced.
-            document["metadata"] = {k: v for k, v in document["metadata"].items() if k not in ("dspy", "search-o1")}
-        assert json.dumps(built) == json.dumps(kept)
+    assert len(done.stdout.split()) == len(PROGRAMS)
+    assert_shipped(out)
 
 
 demo_lists = st.lists(st.text(alphabet="abc ?", max_size=12), max_size=12).map(

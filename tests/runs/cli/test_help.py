@@ -12,14 +12,16 @@ from tests.runs.world import command
 
 ROOT = Path(__file__).parents[3]
 VERBS = ["ask", "benchmarks", "evaluate", "index", "programs", "serve", "ui"]
+LINES = [[], *[[verb] for verb in VERBS], ["index", "build"], ["index", "search"], ["benchmarks", "show"]]
 HEAVY = ("dspy", "mlflow", "litellm", "openvino", "torch", "tantivy", "datasets", "pandas", "rich")
 
 
 def test_help_of_every_verb_loads_nothing_heavy() -> None:
     script = (
         "import sys\nfrom runs.cli import main\n"
-        f"for line in {[[], *[[v] for v in VERBS], ['index', 'build'], ['index', 'search'], ['benchmarks', 'show']]!r}:\n"
-        "    try:\n        main([*line, '--help'])\n    except SystemExit as stop:\n        assert not stop.code, line\n"
+        f"for line in {LINES!r}:\n"
+        "    try:\n        main([*line, '--help'])\n"
+        "    except SystemExit as stop:\n        assert not stop.code, line\n"
         f"print('LOADED', sorted(set({HEAVY!r}) & set(sys.modules)))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -49,6 +51,7 @@ def test_help_of_a_verb_reads_well(verb) -> None:
 
 
 def test_examples_of_a_verb_keep_their_lines() -> None:
+    assert '\n  search-o1 ask "..." --corpus documents.jsonl\n' in command("ask", "--help").output
     text = command("evaluate", "--help").output
     assert "\n  search-o1 evaluate quickstart\n" in text
     assert "\\\n" in text

@@ -33,7 +33,9 @@ def test_evaluate_prints_scores_and_where_everything_lies(films) -> None:
     assert "search-o1 ui" not in text
     facts_file = next(world.home.runs.glob("*search_o1*/facts.json"))
     assert json.loads(facts_file.read_text())["options"]["max_searches"] == 3
-    again = command(*world.arguments("--method", "search_o1", "--no-track", "--set", "max_searches=3"), home=world.home.root)
+    again = command(
+        *world.arguments("--method", "search_o1", "--no-track", "--set", "max_searches=3"), home=world.home.root
+    )
     assert "search_o1: going on after 2 finished questions (--fresh starts anew)" in again.output
 
 
@@ -50,8 +52,8 @@ def test_evaluate_takes_the_name_of_a_question_file_where_no_label_is_given(film
 
 def ask(world, *arguments: str, question: str = f"Who directed {FILM}?"):
     return command(
-        "ask", question, "--model", "hosted_vllm/QwQ", "--base-url", world.server.base_url, "--corpus", str(world.corpus),
-        *arguments, home=world.home.root,
+        "ask", question, "--model", "hosted_vllm/QwQ", "--base-url", world.server.base_url,
+        "--corpus", str(world.corpus), *arguments, home=world.home.root,
     )  # fmt: skip
 
 
@@ -132,7 +134,9 @@ def test_benchmarks_are_listed_and_shown(tmp_path) -> None:
 def test_programs_are_listed(tmp_path) -> None:
     lines = command("programs", home=tmp_path).output.splitlines()
     assert len(lines) == 4
-    assert any(line.startswith("search_o1--smollm2-135m--open_qa.json: search_o1, open_qa, for smollm2-135m") for line in lines)
+    assert any(
+        line.startswith("search_o1--smollm2-135m--open_qa.json: search_o1, open_qa, for smollm2-135m") for line in lines
+    )
 
 
 def tool(folder, name: str, script: str) -> str:
@@ -147,7 +151,10 @@ def test_serve_on_the_cpu_shows_its_command_without_starting_it(tmp_path) -> Non
     done = command("serve", "--local", "--vllm-python", python, "--port", "8123", "--dry-run", home=tmp_path)
     assert done.exit_code == 0, done.output
     assert "vLLM on the CPU in float32" in done.output
-    assert f"{python} -m runs.serving.vllm_cpu serve {Home(tmp_path).models}/SmolLM2-135M-Instruct.Q4_1-float32" in done.output
+    assert (
+        f"{python} -m runs.serving.vllm_cpu serve {Home(tmp_path).models}/SmolLM2-135M-Instruct.Q4_1-float32"
+        in done.output
+    )
     assert "--port 8123" in done.output
     assert "--served-model-name SmolLM2-135M-Instruct" in done.output
     without = tool(tmp_path, "other", "#!/bin/sh\nexit 1\n")
@@ -183,7 +190,9 @@ def test_ui_serves_mlflow_until_it_is_stopped(tmp_path) -> None:
         with pytest.raises(requests.ConnectionError):
             requests.get(f"http://127.0.0.1:{port}/", timeout=5)
     finally:
-        process.kill()
+        # A test that failed half-way must not leave MLflow's workers behind.
+        process.terminate()
+        process.wait(60)
 
 
 def test_ui_says_why_mlflow_does_not_start(tmp_path) -> None:

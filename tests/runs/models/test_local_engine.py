@@ -32,7 +32,9 @@ def request(*texts: str, tokens: int = 24, chain: str = "", raw: bool = True, **
     messages = [Message.user(texts[0]), *(Message.assistant(t) for t in texts[1:])]
     extensions = {EXTENSION: {"chain": chain, "raw": raw}, **config.pop("extensions", {})}
     given = {"temperature": 0.0, "max_tokens": tokens, **config}
-    return Request(model="local/SmolLM2-135M-Instruct", messages=tuple(messages), config=Config(**given, extensions=extensions))
+    return Request(
+        model="local/SmolLM2-135M-Instruct", messages=tuple(messages), config=Config(**given, extensions=extensions)
+    )
 
 
 def complete(model: Model, wanted: Request) -> Any:
@@ -83,7 +85,9 @@ def test_the_token_boundary_rule_holds_a_trailing_blank_line_back(local) -> None
 
 def test_sampling_follows_its_seed(local) -> None:
     def sample(seed: int) -> str:
-        wanted = request("Once upon a time", tokens=12, temperature=1.0, top_p=0.95, seed=seed, extensions={"top_k": 50})
+        wanted = request(
+            "Once upon a time", tokens=12, temperature=1.0, top_p=0.95, seed=seed, extensions={"top_k": 50}
+        )
         return str(complete(local, wanted).text)
 
     texts = [sample(seed) for seed in (1, 2)]
@@ -155,7 +159,9 @@ def test_a_sample_without_a_seed_is_never_taken_from_the_cache(local, tmp_path) 
 
 def test_a_prompt_beyond_the_context_is_a_typed_error(local) -> None:
     small = make_model("local", context_length=64)
-    with pytest.raises(ContextLengthError, match=r"\d+ prompt tokens and 24 output tokens exceed the context of 64 tokens"):
+    with pytest.raises(
+        ContextLengthError, match=r"\d+ prompt tokens and 24 output tokens exceed the context of 64 tokens"
+    ):
         complete(small, request(STORY * 8))
     assert complete(small, request(PROMPT)).text
 

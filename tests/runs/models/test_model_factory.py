@@ -50,7 +50,11 @@ def test_any_other_name_goes_to_dspy_with_its_profile(tmp_path) -> None:
         "openai/gpt-test", "http://127.0.0.1:9/v1", cache=Cache(tmp_path / "c"), context_length=999, temperature=0.5
     )
     assert (found.core, found.profile.name, found.profile.context_length) == (None, "gpt", 999)
-    assert (found.lm.kwargs["api_base"], found.lm.kwargs["temperature"], found.lm.cache) == ("http://127.0.0.1:9/v1", 0.5, True)
+    assert (found.lm.kwargs["api_base"], found.lm.kwargs["temperature"], found.lm.cache) == (
+        "http://127.0.0.1:9/v1",
+        0.5,
+        True,
+    )
     assert make_model("openai/gpt-test").lm.cache is False
 
 

