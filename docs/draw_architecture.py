@@ -61,7 +61,8 @@ def draw() -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 980 720" font-family="sans-serif" font-size="13">',
         '<rect width="980" height="720" fill="#ffffff"/>',
         '<text x="40" y="40" font-size="20">Search-o1: packages and their imports</text>',
-        '<defs><marker id="tip" markerWidth="9" markerHeight="9" refX="8" refY="4" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#334"/></marker></defs>',
+        '<defs><marker id="tip" markerWidth="9" markerHeight="9" refX="8" refY="4" orient="auto">',
+        '<path d="M0,0 L8,4 L0,8 z" fill="#334"/></marker></defs>',
     ]
     boxes = {}
     for package in PACKAGES:
@@ -86,7 +87,8 @@ def draw() -> str:
         if (source, target) == ("programs", "retrieval"):
             x1, x2 = sx + sw - 10, tx + 40
         parts.append(
-            f'<line x1="{x1}" y1="{sy + sh}" x2="{x2}" y2="{ty - 2}" stroke="#334" stroke-width="1.5" marker-end="url(#tip)"/>'
+            f'<line x1="{x1}" y1="{sy + sh}" x2="{x2}" y2="{ty - 2}" stroke="#334" stroke-width="1.5" '
+            f'marker-end="url(#tip)"/>'
         )
         parts.append(f'<text x="{x2 + 6}" y="{ty - 10}" fill="#334">{source}: {count}</text>')
     uses = ", ".join(f"{name} {count}" for name, count in sorted(leaf_uses.items()))

@@ -75,6 +75,25 @@ class ChainOptions(BaseModel):
         return self.max_turns or (15 if self.task == "open_qa" else 10)
 
 
+COMPACT_OPTIONS: dict[str, Any] = {
+    "top_k": 1,
+    "context_chars": 300,
+    "max_searches": 3,
+    "max_turns": 5,
+    "max_fetches": 2,
+    "turn_tokens": 80,
+    "min_turn_tokens": 16,
+    "refine_tokens": 80,
+    "page_chars": 600,
+    "sampling": {"temperature": 0.0},
+    "refine_sampling": {"temperature": 0.0},
+}
+"""What a compact profile is run with: greedy, one hit a search, short windows, short turns. Not the paper's setting."""
+
+COMPACT_NOTE = "Small-model profile: greedy, top_k 1, short windows, at most 80 tokens a turn. Not the paper's setting."
+"""Said before an evaluation with `COMPACT_OPTIONS`."""
+
+
 def make_options(options: ChainOptions | None = None, **changes: Any) -> ChainOptions:
     """Build options from a base and keyword changes.
 

@@ -54,9 +54,7 @@ def ask(
         retrieval = assemble_retrieval(retrieval_settings, where, tell, None if own else quickstart)
         if not own:
             tell("No --corpus, --index or --search given: searching the quickstart's 360 articles.")
-    # The embedded model cannot read more than the quickstart's short windows.
-    small = dict(quickstart.options) if model.profile.name == "smollm2-135m" else {}
-    chosen = assemble_options(method, model, None, {**small, **(options or {})}, paper=False, seed=0, name="")
+    chosen = assemble_options(method, model, None, dict(options or {}), paper=False, seed=0, name="")
     built, _ = assemble_program(method, chosen, retrieval, model, program)
 
     async def answer() -> dspy.Prediction:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from programs.base import Program
-from programs.options import ChainOptions, make_options, paper_options
+from programs.options import COMPACT_OPTIONS, ChainOptions, make_options, paper_options
 from programs.registry import make_program
 from programs.saving import CompiledProgram, find_compiled, load_program, read_compiled
 from retrieval.base import Reader, Search
@@ -133,7 +133,7 @@ def assemble_options(
     seed: int,
     name: str,
 ) -> ChainOptions:
-    """Work out a program's options: the paper's, or the benchmark's own, with what the user changed on top.
+    """Work out a program's options: the paper's, or those of model and benchmark, with what the user changed on top.
 
     Args:
         method: The method.
@@ -162,9 +162,9 @@ def assemble_options(
             multi_hop=not single_hop,
             **{"seed": seed, **rest},
         )
-    base = dict(benchmark.options) if benchmark is not None else {}
+    base = dict(COMPACT_OPTIONS) if model.profile.compact else {}
     if benchmark is not None:
-        base["task"] = benchmark.task
+        base |= {**benchmark.options, "task": benchmark.task}
     return make_options(None, **{**base, "seed": seed, **changes})
 
 

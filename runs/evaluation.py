@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from programs.fallback import WithFallback
+from programs.options import COMPACT_NOTE
 from programs.saving import CompiledProgram
 from runs.answering import answer_all, pending
 from runs.assembly import (
@@ -117,8 +118,8 @@ class _Run:
         retrieval = None
         if any(method != "direct" for method in methods):
             retrieval = assemble_retrieval(settings, self.home, self.say, questions.benchmark)
-        if questions.benchmark is not None and questions.benchmark.note and not settings.paper:
-            self.say(questions.benchmark.note)
+        if model.profile.compact and not settings.paper:
+            self.say(COMPACT_NOTE)
         data_hash = dataset_hash(everything.questions)
         # All programs are built before the first one runs, so that a mistake in the last method costs nothing.
         programs = [(method, *self._program(method, questions, model, retrieval)) for method in methods]

@@ -22,14 +22,14 @@ from programs.documents import (
 )
 from programs.messages import information_block, page_block
 from programs.operations import PageReply
-from programs.options import make_options
+from programs.options import COMPACT_OPTIONS, make_options
 from programs.registry import make_program
 from programs.saving import SHIPPED, save_program
 from retrieval.index import build_index
 from retrieval.local import LocalSearch
 from retrieval.sync import read_sync, search_sync
 from runs.benchmarks.question import Question, dataset_hash
-from runs.benchmarks.quickstart_set import QUICKSTART, SMALL_OPTIONS
+from runs.benchmarks.quickstart_set import QUICKSTART
 from signatures.errors import DataError
 from signatures.markup import (
     BEGIN_SEARCH_QUERY,
@@ -64,10 +64,10 @@ class _Library:
 
     def records(self, query: str) -> list[dict[str, Any]]:
         """Return the records a chain would see for a query."""
-        hits = search_sync(self.search, query, SMALL_OPTIONS["top_k"])
+        hits = search_sync(self.search, query, COMPACT_OPTIONS["top_k"])
         pages = [PageReply(h.url, read_sync(self.reader, h.url)) for h in hits]
         return add_contexts(
-            make_records(hits), hits, pages, page_chars=None, context_chars=SMALL_OPTIONS["context_chars"]
+            make_records(hits), hits, pages, page_chars=None, context_chars=COMPACT_OPTIONS["context_chars"]
         )
 
 
@@ -163,7 +163,7 @@ def build_programs(folder: Path) -> list[Path]:
         refinements = {query: refine_demo(query, record) for _, steps in chains for query, record in steps}
         written = []
         for method, worked_demos in demos.items():
-            program = make_program(method, library.search, options=make_options(None, **SMALL_OPTIONS))
+            program = make_program(method, library.search, options=make_options(None, **COMPACT_OPTIONS))
             program.reason.demos = worked_demos
             if method in INSTRUCTIONS:
                 program.reason.signature = program.reason.signature.with_instructions(INSTRUCTIONS[method])

@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from runs.benchmarks.question import Question, read_questions
 from runs.benchmarks.spec import Benchmark
@@ -18,21 +17,6 @@ from signatures.errors import DataError
 
 _FOLDER = Path(str(files("runs") / "benchmarks" / "quickstart"))
 _COUNTS = {"train": 185, "validation": 79, "test": 212}
-
-SMALL_OPTIONS: dict[str, Any] = {
-    "top_k": 1,
-    "context_chars": 300,
-    "max_searches": 3,
-    "max_turns": 5,
-    "max_fetches": 2,
-    "turn_tokens": 80,
-    "min_turn_tokens": 16,
-    "refine_tokens": 80,
-    "page_chars": 600,
-    "sampling": {"temperature": 0.0},
-    "refine_sampling": {"temperature": 0.0},
-}
-"""The quickstart profile: greedy, one hit, short windows, short turns, for a model of 135 million parameters."""
 
 
 def _load(split: str) -> Sequence[Question]:
@@ -56,8 +40,6 @@ QUICKSTART = Benchmark(
     default_split="test",
     load=_load,
     corpus=_FOLDER / "corpus.jsonl",
-    options=SMALL_OPTIONS,
-    note="Quickstart profile: greedy, top_k 1, short windows, at most 80 tokens a turn. Not the paper's setting.",
     methods=("direct", "search_o1"),
     default_limit=40,
 )

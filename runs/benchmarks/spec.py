@@ -26,7 +26,6 @@ class Benchmark:
         load: Loads a split.
         corpus: JSONL file of a corpus that comes with it, or None.
         options: Program options it is run with unless others are given.
-        note: Said before a run with those options, or empty.
         methods: Methods run by default.
         default_limit: Questions run by default, or None for all.
     """
@@ -41,6 +40,5 @@ class Benchmark:
     load: Callable[[str], Sequence[Question]]
     corpus: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    note: str = ""
     methods: tuple[str, ...] = ("search_o1",)
     default_limit: int | None = None

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from programs.options import COMPACT_OPTIONS
 from programs.registry import PROGRAMS, make_program
 from programs.saving import SHIPPED, load_program, read_compiled, save_program, shipped_programs
 from runs.benchmarks.quickstart_programs import build_programs
-from runs.benchmarks.quickstart_set import QUICKSTART, SMALL_OPTIONS
+from runs.benchmarks.quickstart_set import QUICKSTART
 from runs.benchmarks.registry import data_folder
 from signatures.adapter import ChainAdapter
 from signatures.errors import ProgramError
@@ -29,7 +30,7 @@ REFINE = {"prev_reasoning": "Step 1: x", "search_query": "lighthouse", "document
 
 
 def program(method: str):
-    return make_program(method, MemorySearch(), MemoryReader(), **SMALL_OPTIONS)
+    return make_program(method, MemorySearch(), MemoryReader(), **COMPACT_OPTIONS)
 
 
 def prompts(built) -> list[str]:
