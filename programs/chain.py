@@ -51,7 +51,7 @@ class ChainState:
         text: Everything after the prompt: model text and injected blocks.
         turn: Turns begun.
         queries: Queries executed, in order.
-        searches: One record an executed query: query, backend, cached, hits, pages, information, found.
+        searches: One record an executed query: query, backend, cached, hits, pages, information, outcome.
         fetched: URLs fetched.
         known_urls: URLs that searches returned.
         malformed: Empty or unpaired queries.

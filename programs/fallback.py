@@ -19,13 +19,13 @@ class WithFallback(dspy.Module):  # type: ignore[misc]
 
     Args:
         program: The program to run first.
-        direct: The program that answers without search.
+        direct: The program that answers without search, or its class, which is then made with the program's options.
     """
 
     def __init__(self, program: Any, direct: Any) -> None:
         super().__init__()
         self.program = program
-        self.direct = direct
+        self.direct = direct(options=program.options) if isinstance(direct, type) else direct
 
     @property
     def method(self) -> str:

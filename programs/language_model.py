@@ -30,7 +30,8 @@ _CLIENT = {
     "extra_query", "custom_llm_provider", "n", "num_retries", "cache", "num_generations", "prompt_cache", "model",
     "rollout_id", "max_completion_tokens", "extra_body",
 }  # fmt: skip
-_PREFILL_PROVIDERS = ("deepseek", "mistral", "hosted_vllm", "together_ai", "fireworks_ai")
+_PREFILL_PROVIDERS = ("hosted_vllm",)
+"""Providers whose chat endpoint goes on from an assistant turn when asked to; elsewhere the turn may be refused."""
 _SEED_PROVIDERS = ("openai", "azure", "mistral", "hosted_vllm", "together_ai", "fireworks_ai", "groq")
 _CONTEXT_WORDS = (
     "maximum context length",

@@ -11,7 +11,7 @@ from programs.by_value import PredictByValue
 from programs.chain import generation_facts
 from programs.documents import Record, render_pages
 from programs.driver import Driver
-from programs.fitting import fit_documents
+from programs.fitting import count_or_bound, fit_documents
 from programs.language_model import ChainModel
 from programs.operations import Generate, Generation, Steps
 from programs.options import ChainOptions
@@ -109,7 +109,11 @@ class RefinePredict(PredictByValue):
         fitted = yield from fit_documents(
             render, pages, str(fields.get("prev_reasoning", "")), room, f"{chain_id}/refine", exact=model.exact
         )
-        most = max(1, min(options.turn_tokens, model.context_length - fitted.tokens))
+        free = model.context_length - options.turn_tokens
+        tokens = fitted.tokens
+        if tokens > free:
+            tokens = yield from count_or_bound(fitted.messages, free, f"{chain_id}/refine", exact=model.exact)
+        most = max(1, min(options.turn_tokens, model.context_length - tokens))
         start = time.time()
         generation: Generation = yield Generate(
             fitted.messages, most, adapter.stop(), "refine", turn, f"{chain_id}/refine", config

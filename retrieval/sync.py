@@ -41,6 +41,22 @@ def run_sync(coroutine: Coroutine[Any, Any, Result]) -> Result:
         raise
 
 
+def run_blocking(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine to its end on its own event loop; in a notebook, where one runs, on the background's.
+
+    Args:
+        coroutine: What to run.
+
+    Returns:
+        Its result.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    return run_sync(coroutine)
+
+
 def search_sync(search: Search, query: str, k: int) -> list[Hit]:
     """Search from synchronous code.
 

@@ -18,6 +18,11 @@ from signatures.errors import SearchO1Error
 
 Done = Callable[[Record], None]
 
+_TABLE_FIELDS = (
+    "id", "sample", "question", "prediction", "answers", "finish", "searches", "prompt_tokens", "completion_tokens",
+    "cost", "seconds", "error_kind", "fallback",
+)  # fmt: skip
+
 
 def pending(
     questions: Sequence[Question], samples: int, done: dict[tuple[str, int], Record]
@@ -38,7 +43,7 @@ def pending(
         (question, sample)
         for sample in range(samples)
         for question in questions
-        if (found := done.get((question.id, sample))) is None or found["finish"] == "error"
+        if (found := done.get((question.id, sample))) is None or (found["finish"] == "error" and not found["fallback"])
     ]
 
 
@@ -173,3 +178,10 @@ def make_record(
         "events": found.get("events") or [],
         "model": found.get("model", ""),
     }
+
+
+def table_row(record: Record) -> dict[str, Any]:
+    """Return what the per-question table shows of a record."""
+    scores = {f"{family}_{name}": value for family in ("official", "strict") for name, value in record[family].items()}
+    row = {name: record[name] for name in _TABLE_FIELDS}
+    return {**row, "answers": " | ".join(record["answers"]), "correct": record["strict"]["em"] == 1.0, **scores}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import dspy
 
+from retrieval.sync import run_blocking
 from runs.assembly import assemble_model, assemble_options, assemble_program, assemble_retrieval
 from runs.benchmarks.registry import BENCHMARKS
 from runs.home import Home
@@ -54,11 +54,13 @@ def ask(
         retrieval = assemble_retrieval(retrieval_settings, where, tell, None if own else quickstart)
         if not own:
             tell("No --corpus, --index or --search given: searching the quickstart's 360 articles.")
-    chosen = assemble_options(method, model, None, dict(options or {}), paper=False, seed=0, name="")
+    chosen = assemble_options(
+        method, model, None, dict(options or {}), paper=False, seed=0, name="", temperature=model_settings.temperature
+    )
     built, _ = assemble_program(method, chosen, retrieval, model, program)
 
     async def answer() -> dspy.Prediction:
         with dspy.context(lm=model.lm, trace=None, disable_history=True):
             return await built.acall(question=question)
 
-    return asyncio.run(answer())
+    return run_blocking(answer())

@@ -132,6 +132,7 @@ def assemble_options(
     paper: bool,
     seed: int,
     name: str,
+    temperature: float | None = None,
 ) -> ChainOptions:
     """Work out a program's options: the paper's, or those of model and benchmark, with what the user changed on top.
 
@@ -143,6 +144,7 @@ def assemble_options(
         paper: Use the paper's settings as the base.
         seed: Run seed.
         name: Name of the benchmark or file.
+        temperature: Sampling temperature of every call, or None to leave it to options and profile.
 
     Returns:
         Validated options.
@@ -154,22 +156,33 @@ def assemble_options(
         task = benchmark.task if benchmark is not None else changes.get("task", "open_qa")
         rest = {key: value for key, value in changes.items() if key != "task"}
         single_hop = name in ("nq", "triviaqa")
-        return paper_options(
+        base = paper_options(
             method,  # type: ignore[arg-type]
             model.profile,
             task,
             benchmark=name,
             multi_hop=not single_hop,
-            **{"seed": seed, **rest},
-        )
+        ).model_dump(exclude_unset=True)
+        return make_options(None, **_merge({**base, "seed": seed}, rest, temperature))
     base = dict(COMPACT_OPTIONS) if model.profile.compact else {}
     if benchmark is not None:
         base |= {**benchmark.options, "task": benchmark.task}
-    return make_options(None, **{**base, "seed": seed, **changes})
+    return make_options(None, **_merge({**base, "seed": seed}, changes, temperature))
+
+
+def _merge(base: dict[str, Any], changes: dict[str, Any], temperature: float | None) -> dict[str, Any]:
+    """Put changes over a base; of the sampling fields only those that are named change."""
+    merged = {**base, **changes}
+    for field in ("sampling", "refine_sampling"):
+        if isinstance(changes.get(field, {}), dict):
+            merged[field] = {**base.get(field, {}), **changes.get(field, {})}
+            if temperature is not None:
+                merged[field]["temperature"] = temperature
+    return merged
 
 
 def assemble_program(
-    method: str, options: ChainOptions, retrieval: Retrieval | None, model: Model, wanted: str
+    method: str, options: ChainOptions, retrieval: Retrieval | None, model: Model, wanted: str, *, strict: bool = True
 ) -> tuple[Program, CompiledProgram | None]:
     """Build a method's program and load a compiled one into it.
 
@@ -179,6 +192,7 @@ def assemble_program(
         retrieval: Search and reader, or None for `direct`.
         model: The language model, whose profile `auto` goes by.
         wanted: `auto`, `none` or a JSON file.
+        strict: Refuse a file made for another method; otherwise that method takes its shipped program.
 
     Returns:
         (program, the compiled program that was loaded, or None).
@@ -196,6 +210,8 @@ def assemble_program(
         compiled = find_compiled(method, model.profile.name, options.task, options.language)
     else:
         compiled = read_compiled(Path(wanted))
+        if compiled.method != method and not strict:
+            compiled = find_compiled(method, model.profile.name, options.task, options.language)
     if compiled is not None:
         load_program(program, compiled)
     return program, compiled

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import time
@@ -15,7 +14,8 @@ from rich.console import Console
 from programs.fallback import WithFallback
 from programs.options import COMPACT_NOTE
 from programs.saving import CompiledProgram
-from runs.answering import answer_all, pending
+from retrieval.sync import run_blocking
+from runs.answering import answer_all, pending, table_row
 from runs.assembly import (
     Retrieval,
     assemble_model,
@@ -35,11 +35,6 @@ from runs.settings import EvaluateSettings, make_settings
 from runs.summary import Summary, compare_records, summarise
 from runs.tracking import Tracker, read_note, write_note
 from signatures.errors import OptionError
-
-_TABLE_FIELDS = (
-    "id", "sample", "question", "prediction", "answers", "finish", "searches", "prompt_tokens", "completion_tokens",
-    "cost", "seconds", "error_kind", "fallback",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -182,7 +177,7 @@ class _Run:
                         tracker.add(record)
 
                 concurrency = settings.concurrency or (8 if model.name.startswith("local/") else 64)
-                asyncio.run(
+                run_blocking(
                     answer_all(
                         program, model, work, journal, concurrency=concurrency, seed=settings.seed, on_done=on_done
                     )
@@ -197,7 +192,7 @@ class _Run:
         self._write_summary(folder, summary, facts)
         if tracker is not None:
             files = [folder / "summary.json", *([compiled.path] if compiled else [])]
-            tracker.finish(summary.metrics(), [_row(r) for r in records], files)
+            tracker.finish(summary.metrics(), [table_row(r) for r in records], files, records)
             if tracker.run_id and not tracker.failed:
                 write_note(folder, tracker.run_id, complete=True)
         mlflow_run = tracker.run_id or "" if tracker is not None else known_run
@@ -211,6 +206,8 @@ class _Run:
     ) -> tuple[Any, CompiledProgram | None]:
         settings = self.settings
 
+        alone = len(settings.methods) <= 1 and settings.fallback is None
+
         def build(name: str) -> tuple[Any, CompiledProgram | None]:
             options = assemble_options(
                 name,
@@ -220,9 +217,10 @@ class _Run:
                 paper=settings.paper,
                 seed=settings.seed,
                 name=questions.name,
+                temperature=settings.temperature,
             )
             needed = retrieval if name != "direct" else None
-            return assemble_program(name, options, needed, model, settings.program if name == method else "auto")
+            return assemble_program(name, options, needed, model, settings.program, strict=alone)
 
         program, compiled = build(method)
         if compiled is not None:
@@ -292,9 +290,3 @@ class _Run:
             self.say(f"{e.method}: {e.answered} questions in {e.seconds:.1f} s · journal {e.folder / 'journal.jsonl'}")
         if any(e.mlflow_run for e in done):
             self.say("Browse the runs: search-o1 ui   (then open the address it prints)")
-
-
-def _row(record: Record) -> dict[str, Any]:
-    scores = {f"{family}_{name}": value for family in ("official", "strict") for name, value in record[family].items()}
-    row = {name: record[name] for name in _TABLE_FIELDS}
-    return {**row, "answers": " | ".join(record["answers"]), "correct": record["strict"]["em"] == 1.0, **scores}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from metrics.statistics import (
 from runs.journal import Record
 
 FAMILIES = ("official", "strict")
+_UNSAFE = re.compile(r"[^\w.\- :/]")
+"""What MLflow takes in no metric name; group values are free text."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Summary:
         flat |= {f"finish.{name}": count for name, count in self.finishes.items()}
         flat |= {f"failure.{name}": count for name, count in self.failures.items()}
         flat["fallbacks"] = self.fallbacks
-        return {name: float(value) for name, value in flat.items() if value == value}
+        return {_UNSAFE.sub("_", name): float(value) for name, value in flat.items() if value == value}
 
 
 def summarise(records: Sequence[Record], headline: str = "em") -> Summary:

@@ -20,6 +20,7 @@ _log = logging.getLogger(__name__)
 _STOP = None
 _PARAMETER_CHARS = 500
 _TABLE = "questions.json"
+_TRIES = 3
 
 
 class Tracker:
@@ -78,17 +79,19 @@ class Tracker:
         metrics: Mapping[str, float],
         rows: Sequence[Mapping[str, Any]],
         files: Sequence[Path],
+        records: Sequence[Record] = (),
         status: str = "FINISHED",
     ) -> None:
-        """Log metrics, the per-question table and files, wait until everything has arrived, and close the run.
+        """Log metrics, the per-question table and files, see that every trace has arrived, and close the run.
 
         Args:
             metrics: Metric name to value.
             rows: One a question for the table.
             files: Files to keep as artifacts.
+            records: All records; those whose trace did not arrive are sent again.
             status: MLflow's status of the run.
         """
-        self._queue.put(lambda: self._close(metrics, rows, files, status))
+        self._queue.put(lambda: self._close(metrics, rows, files, records, status))
         self._queue.put(_STOP)
         self._thread.join()
 
@@ -110,8 +113,8 @@ class Tracker:
                 self._warn(f"Tracking stopped ({self.failed}); the run goes on, its journal holds everything.")
 
     def _open(self, parameters: Mapping[str, Any], tags: Mapping[str, str], finished: Sequence[Record]) -> None:
-        # Large enough that a burst of finished questions does not overflow MLflow's export queue.
-        os.environ.setdefault("MLFLOW_ASYNC_TRACE_LOGGING_MAX_SPAN_BATCH_SIZE", "100")
+        # This thread is off the hot path already; MLflow's export threads would fight it for an SQLite store's lock.
+        os.environ["MLFLOW_ENABLE_ASYNC_TRACE_LOGGING"] = "false"
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
         # A server that is down must not hold up the end of a run for MLflow's own two minutes of retries.
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
@@ -121,7 +124,13 @@ class Tracker:
 
         if self.uri.startswith("sqlite:///"):
             Path(self.uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
+        named = os.environ.get("MLFLOW_TRACKING_URI")
         mlflow.set_tracking_uri(self.uri)
+        # MLflow writes the address into the environment, where this process's next run would take it for the user's.
+        if named is None:
+            os.environ.pop("MLFLOW_TRACKING_URI", None)
+        else:
+            os.environ["MLFLOW_TRACKING_URI"] = named
         client = mlflow.MlflowClient(self.uri)
         found = client.get_experiment_by_name(self.experiment)
         if found is None:
@@ -153,7 +162,12 @@ class Tracker:
         self.traces[key] = write_trace(record, self.experiment_id)
 
     def _close(
-        self, metrics: Mapping[str, float], rows: Sequence[Mapping[str, Any]], files: Sequence[Path], status: str
+        self,
+        metrics: Mapping[str, float],
+        rows: Sequence[Mapping[str, Any]],
+        files: Sequence[Path],
+        records: Sequence[Record],
+        status: str,
     ) -> None:
         import mlflow
 
@@ -162,7 +176,7 @@ class Tracker:
             self._log_table(rows)
         for file in files:
             mlflow.log_artifact(str(file))
-        mlflow.flush_trace_async_logging()
+        self._send_missing(records)
         for row in rows:
             trace_id = self.traces.get((row["id"], row["sample"]))
             if trace_id is not None:
@@ -170,6 +184,15 @@ class Tracker:
                     trace_id=trace_id, name="correct", value=bool(row["correct"]), rationale=row["finish"]
                 )
         self._end(status)
+
+    def _send_missing(self, records: Sequence[Record]) -> None:
+        for _ in range(_TRIES):
+            arrived = known_traces(self.experiment_id, str(self.run_id))
+            missing = [record for record in records if (record["id"], record["sample"]) not in arrived]
+            if not missing:
+                return
+            for record in missing:
+                self.traces[record["id"], record["sample"]] = write_trace(record, self.experiment_id)
 
     def _log_table(self, rows: Sequence[Mapping[str, Any]]) -> None:
         import mlflow

@@ -20,7 +20,7 @@ NO_ANSWER = 3
 @retrieval_options
 @chain_options
 @click.option("--json", "as_json", is_flag=True, help="Print the whole prediction as JSON.")
-def command(question: str, as_json: bool, changes: tuple[str, ...], **given: Any) -> None:
+def command(question: str, as_json: bool, changes: tuple[str, ...], force_answer: bool, **given: Any) -> None:
     """Ask one question over the web or your own documents.
 
     Exit code 0 with an answer, 3 without one, 2 after an error.
@@ -33,7 +33,12 @@ def command(question: str, as_json: bool, changes: tuple[str, ...], **given: Any
     from runs.asking import ask
 
     settings = {name: value for name, value in given.items() if value is not None}
-    prediction = ask(question, options=parse_changes(changes), say=lambda line: click.echo(line, err=True), **settings)
+    prediction = ask(
+        question,
+        options=parse_changes(changes, force_answer=force_answer),
+        say=lambda line: click.echo(line, err=True),
+        **settings,
+    )
     if as_json:
         click.echo(json.dumps(prediction.toDict(), ensure_ascii=False, indent=1))
     else:

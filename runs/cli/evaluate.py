@@ -51,7 +51,7 @@ def command(**given: Any) -> None:
 
     methods = given.pop("methods")
     track = not given.pop("no_track")
-    options = parse_changes(given.pop("changes"))
+    options = parse_changes(given.pop("changes"), force_answer=given.pop("force_answer"))
     if methods:
         given["methods"] = tuple(m.strip() for m in methods.split(",") if m.strip())
     evaluate(console=Console(), options=options, track=track, **{k: v for k, v in given.items() if v is not None})

@@ -23,6 +23,7 @@ def model_options(command: F) -> F:
                 help="`local`, `local:1.5b`, a GGUF path, hosted_vllm/NAME (vLLM), or any name LiteLLM knows.",
             ),
             click.option("--base-url", help="Address of an OpenAI-compatible API, ending in /v1."),
+            click.option("--revision", help="Model revision, which keeps cached replies of other revisions apart."),
             click.option("--context-length", type=int, help="Context in tokens (default: what server or profile say)."),
             click.option("--temperature", type=float, help="Sampling temperature (default: the profile's)."),
         ]
@@ -53,18 +54,23 @@ def retrieval_options(command: F) -> F:
 
 
 def chain_options(command: F) -> F:
-    """Add `--set NAME=VALUE`, which sets any option of the chain."""
+    """Add `--force-answer`, and `--set NAME=VALUE`, which sets any option of the chain."""
+    command = click.option(
+        "--force-answer", is_flag=True, default=False,
+        help="Give a chain that ran out of turns, context or length one short turn for its answer.",
+    )(command)  # fmt: skip
     return click.option(
         "--set", "changes", multiple=True, metavar="NAME=VALUE",
         help="Set an option of the chain, e.g. --set top_k=3 --set max_searches=5 (repeatable).",
     )(command)  # fmt: skip
 
 
-def parse_changes(changes: tuple[str, ...]) -> dict[str, Any]:
+def parse_changes(changes: tuple[str, ...], *, force_answer: bool = False) -> dict[str, Any]:
     """Read `NAME=VALUE` pairs; values are JSON where they parse as JSON, else text.
 
     Args:
         changes: The pairs.
+        force_answer: Whether `--force-answer` was given.
 
     Returns:
         Name to value.
@@ -72,7 +78,7 @@ def parse_changes(changes: tuple[str, ...]) -> dict[str, Any]:
     Raises:
         OptionError: A pair has no `=`.
     """
-    parsed: dict[str, Any] = {}
+    parsed: dict[str, Any] = {"force_answer": True} if force_answer else {}
     for change in changes:
         name, equals, value = change.partition("=")
         if not equals or not name.strip():

@@ -63,5 +63,10 @@ def command(
         name = model or (SMOLLM2.name if local else QWQ)
         click.echo(f"\nReady after {took:.0f} s; Ctrl-C stops it. Use it with:")
         click.echo(f"--model hosted_vllm/{name} --base-url {chosen.base_url}")
-        server.wait()
-        click.echo(f"The server ended. End of {log}:\n{server.tail()}", err=True)
+        try:
+            server.wait()
+        except KeyboardInterrupt:
+            click.echo("\nStopping the server ...")
+            return
+        click.echo(f"The server ended by itself. End of {log}:\n{server.tail()}", err=True)
+    raise SystemExit(1)

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -192,8 +191,3 @@ class AsyncEngine(_Facade):
     async def complete(self, request: Request) -> Response:
         """Answer a request; arguments, result and errors as in `EngineCore.complete`."""
         return await self.core.complete(request)
-
-
-async def in_thread(function: Any, *arguments: Any) -> Any:
-    """Run a blocking call in a worker thread and return its result."""
-    return await asyncio.to_thread(function, *arguments)

@@ -90,7 +90,9 @@ def make_model(
         from runs.models.vllm import VLLMCore, server_facts
 
         url = base_url or os.environ.get("HOSTED_VLLM_API_BASE") or "http://127.0.0.1:8000/v1"
-        served, told = server_facts(url, model.removeprefix("hosted_vllm/"), os.environ.get("VLLM_API_KEY", ""))
+        served, told, weights = server_facts(
+            url, model.removeprefix("hosted_vllm/"), os.environ.get("VLLM_API_KEY", "")
+        )
         found = _with_sampling(profile_for(served, **(profile or {})), given)
         vllm = VLLMCore(
             url,
@@ -98,7 +100,7 @@ def make_model(
             found,
             cache,
             context_length=context_length or told,
-            revision=revision,
+            revision=revision or weights,
             retry_seconds=retry_seconds,
         )
         return _own(f"hosted_vllm/{served}", vllm, found)

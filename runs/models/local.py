@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ class LocalCore(EngineCore):
         """Return the file's name and checksum and the library that runs it."""
         if self.path not in _hashes:
             _hashes[self.path] = sha256_of(self.path)
-        return f"openvino:{self.path.name}:{_hashes[self.path]}"
+        return f"openvino-genai {version('openvino-genai')}:{self.path.name}:{_hashes[self.path]}"
 
     async def render_ids(self, messages: Sequence[Mapping[str, str]], raw: bool) -> list[int]:
         """Return the ids of the raw text, or of the chat template around the messages."""

@@ -78,6 +78,7 @@ class TokenPrefix(ABC):
             prompt = self._prompts[digest] = await self.render_ids(base, raw)
             while len(self._prompts) > _REMEMBERED_PROMPTS:
                 self._prompts.popitem(last=False)
+        self._prompts.move_to_end(digest)
         if not chain:
             return list(prompt), False
         known = self._chains.get(chain_id)

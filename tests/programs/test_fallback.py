@@ -77,3 +77,10 @@ def test_an_answer_inside_an_injected_block_is_not_the_programs(serve) -> None:
     prediction = ask(serve(say(query("a"), "I do not know.", ANSWER, refined=refined)), both())
     assert (prediction.answer, prediction.fallback) == ("Denis Villeneuve", True)
     assert injected("x") not in prediction.reasoning
+
+
+def test_the_direct_program_may_be_given_as_its_class(serve) -> None:
+    server = serve(say("I do not know.", ANSWER))
+    prediction = ask(server, WithFallback(search_o1(max_searches=7), DirectReasoning))
+    assert (prediction.answer, prediction.fallback) == ("Denis Villeneuve", True)
+    assert WithFallback(search_o1(max_searches=7), DirectReasoning).direct.options.max_searches == 7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import time
 from pathlib import Path
@@ -61,7 +62,7 @@ def test_a_run_has_its_parameters_tags_and_metrics(client, tracked) -> None:
     assert (run.info.status, run.data.tags["mlflow.runName"]) == ("FINISHED", "search_o1 qwq-32b")
     assert client.get_experiment(run.info.experiment_id).name == "films"
     assert run.data.params["method"] == "search_o1"
-    assert run.data.params["model"] == "vllm:QwQ:"
+    assert run.data.params["model"] == "vllm:QwQ:models/QwQ"
     assert run.data.params["options.max_searches"] == "10"
     assert run.data.params["samples"] == "1"
     assert (run.data.tags["backend"], run.data.tags["run_folder"]) == ("local", tracked.id)
@@ -194,3 +195,10 @@ def test_a_broken_store_is_said_once_and_costs_the_run_nothing(films, broken) ->
     text = screen.getvalue()
     assert text.count("Tracking stopped (") == text.lower().count("tracking stopped") == 1
     assert "search-o1 ui" not in text
+
+
+def test_a_run_with_a_store_of_its_own_leaves_the_environment_alone(world, tmp_path, monkeypatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    world.run_one(track=True, seed=7, limit=2, tracking_uri=f"sqlite:///{tmp_path}/other.db")
+    assert "MLFLOW_TRACKING_URI" not in os.environ
+    assert (tmp_path / "other.db").is_file()

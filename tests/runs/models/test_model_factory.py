@@ -14,7 +14,11 @@ from tests.servers.lm_client import echo
 def test_a_served_model_tells_its_name_and_context() -> None:
     with LMServer(echo, max_model_len=4_096) as server:
         found = make_model("hosted_vllm/QwQ", server.base_url)
-        assert (found.name, found.core.context_length, found.identity) == ("hosted_vllm/QwQ", 4_096, "vllm:QwQ:")
+        assert (found.name, found.core.context_length, found.identity) == (
+            "hosted_vllm/QwQ",
+            4_096,
+            "vllm:QwQ:models/QwQ",
+        )
         assert make_model("QwQ", server.base_url).name == "hosted_vllm/QwQ"
         assert make_model("hosted_vllm/", server.base_url).name == "hosted_vllm/QwQ"
         assert make_model("hosted_vllm/QwQ", server.base_url, context_length=512).core.context_length == 512
