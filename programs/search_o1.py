@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import dspy
-
 from programs.base import Program
 from programs.options import ChainOptions
-from programs.predictor import ChainPredict
 from programs.refine import RefinePredict
 from programs.tools import SearchAndRefine
 from retrieval.base import Reader, Search
@@ -17,11 +14,7 @@ from retrieval.base import Reader, Search
 class SearchO1(Program):
     """Agentic search inside the chain of thought with Reason-in-Documents (sections 3.3 and 3.4).
 
-    Args:
-        search: Search backend.
-        reader: Page reader; by default the search backend's own, else a `WebReader`.
-        options: The options.
-        **changes: Options to set on top, by name.
+    Arguments as in `Program`; `refine` is the second predictor, called from inside the first.
     """
 
     method = "search_o1"
@@ -34,28 +27,7 @@ class SearchO1(Program):
         **changes: Any,
     ) -> None:
         super().__init__(search, reader, options, **changes)
-        self.reason = ChainPredict(self.method, self.options)
         self.refine = RefinePredict(self.options)
-
-    def forward(self, question: str, question_title: str = "", starter_code: str = "") -> dspy.Prediction:
-        """Answer a question.
-
-        Args:
-            question: The question or problem statement.
-            question_title: Title of a code problem.
-            starter_code: Starter code of a code problem.
-
-        Returns:
-            A prediction: `answer`, `reasoning` (the chain), `searches`, `finish`, `usage`, `events`.
-
-        Raises:
-            SearchO1Error: The model failed before anything was written.
-        """
-        return self.reason(**self._question(question, question_title, starter_code), **self._tools())
-
-    async def aforward(self, question: str, question_title: str = "", starter_code: str = "") -> dspy.Prediction:
-        """Answer a question on the running event loop; arguments, result and errors as in `forward`."""
-        return await self.reason.acall(**self._question(question, question_title, starter_code), **self._tools())
 
     def _tools(self) -> dict[str, Any]:
         return {"tool": SearchAndRefine(self.refine, self.options), "search": self.search, "reader": self.reader}

@@ -11,10 +11,7 @@ from programs.chain import ChainState
 from programs.documents import Record, add_contexts, make_records, render_documents
 from programs.driver import Driver
 from programs.operations import Steps
-from programs.options import ChainOptions
-from programs.predictor import ChainPredict
 from programs.tools import read_steps, search_steps
-from retrieval.base import Reader, Search
 
 CODE_QUERY_CHARS = 500
 """A code task is searched with its first 500 characters (the authors' scripts)."""
@@ -23,24 +20,10 @@ CODE_QUERY_CHARS = 500
 class StandardRAG(Program):
     """Retrieves once for the question as asked, then reasons over the documents (section 4.2, standard RAG).
 
-    Args:
-        search: Search backend.
-        reader: Page reader; by default the search backend's own, else a `WebReader`.
-        options: The options.
-        **changes: Options to set on top, by name.
+    Arguments as in `Program`; a search that fails raises, as there is no chain to keep yet.
     """
 
     method = "standard_rag"
-
-    def __init__(
-        self,
-        search: Search | None = None,
-        reader: Reader | None = None,
-        options: ChainOptions | None = None,
-        **changes: Any,
-    ) -> None:
-        super().__init__(search, reader, options, **changes)
-        self.reason = ChainPredict(self.method, self.options)
 
     def forward(self, question: str, question_title: str = "", starter_code: str = "") -> dspy.Prediction:
         """Answer a question.

@@ -64,5 +64,8 @@ def main() -> None:
 
     Everything a run leaves behind lies in one folder: SEARCH_O1_HOME, by default your user data folder.
     """
+    from runs.home import Home
+
+    os.environ.setdefault("DSPY_CACHEDIR", str(Home().root / "dspy"))
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
