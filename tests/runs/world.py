@@ -115,6 +115,8 @@ def start_command(*arguments: str, home: Path, **environment: str) -> subprocess
         text=True,
         cwd=Path(__file__).parents[2],
         env={**os.environ, "SEARCH_O1_HOME": str(home), **environment},
+        # A shell that runs the tests in the background makes its children ignore Ctrl-C, which a terminal does not.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

@@ -195,7 +195,8 @@ def test_a_file_that_is_no_model_is_refused_with_a_way_out(tmp_path) -> None:
 def test_names_and_identity_of_local_models(local, tmp_path) -> None:
     assert local.name == "local/SmolLM2-135M-Instruct"
     assert (local.profile.name, local.profile.style) == ("smollm2-135m", "completion")
-    assert local.identity.startswith("openvino:SmolLM2-135M-Instruct.Q4_1.gguf:")
+    assert local.identity.startswith("openvino-genai ")
+    assert ":SmolLM2-135M-Instruct.Q4_1.gguf:" in local.identity
     assert [is_local(n) for n in ("local", "local:1.5b", "a/b.gguf", "hosted_vllm/local", "openai/gpt")] == [
         True, True, True, False, False,
     ]  # fmt: skip
