@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import dspy
@@ -40,6 +41,7 @@ def ask(
     Raises:
         SearchO1Error: A setting is wrong, or model, corpus or server are missing.
     """
+    logging.getLogger("dspy.clients.lm").setLevel(logging.ERROR)
     where = home or Home()
     tell = say or (lambda line: None)
     model_fields = {k: v for k, v in settings.items() if k in ModelSettings.model_fields}
