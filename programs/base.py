@@ -79,6 +79,6 @@ def default_reader(search: Search) -> Reader:
     if callable(own):
         reader: Reader = own()
         return reader
-    from retrieval.web import WebReader
+    from retrieval.readers.web import WebReader
 
     return WebReader()

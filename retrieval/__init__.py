@@ -6,31 +6,31 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from retrieval.backends.bing import BingSearch
     from retrieval.base import Hit, Page, Reader, Search
-    from retrieval.bing import BingSearch
     from retrieval.cache import Cache
     from retrieval.cached import CachedReader, CachedSearch
-    from retrieval.index import build_index
-    from retrieval.local import CorpusReader, LocalSearch
+    from retrieval.corpus.index import build_index
+    from retrieval.corpus.local import CorpusReader, LocalSearch
     from retrieval.passages import best_window
+    from retrieval.readers.web import WebReader
     from retrieval.registry import make_reader, make_search
     from retrieval.sync import run_sync
-    from retrieval.web import WebReader
 
 _HOMES = {
-    "BingSearch": "retrieval.bing",
+    "BingSearch": "retrieval.backends.bing",
     "Cache": "retrieval.cache",
     "CachedReader": "retrieval.cached",
     "CachedSearch": "retrieval.cached",
-    "CorpusReader": "retrieval.local",
+    "CorpusReader": "retrieval.corpus.local",
     "Hit": "retrieval.base",
-    "LocalSearch": "retrieval.local",
+    "LocalSearch": "retrieval.corpus.local",
     "Page": "retrieval.base",
     "Reader": "retrieval.base",
     "Search": "retrieval.base",
-    "WebReader": "retrieval.web",
+    "WebReader": "retrieval.readers.web",
     "best_window": "retrieval.passages",
-    "build_index": "retrieval.index",
+    "build_index": "retrieval.corpus.index",
     "make_reader": "retrieval.registry",
     "make_search": "retrieval.registry",
     "run_sync": "retrieval.sync",

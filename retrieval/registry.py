@@ -57,12 +57,12 @@ class Backend:
 
 
 SEARCHES: dict[str, Backend] = {
-    "local": Backend("retrieval.local", "LocalSearch", "a Tantivy index of your own documents, on disk"),
-    "bing": Backend("retrieval.bing", "BingSearch", "the Bing v7 request and reply shape at BING_ENDPOINT"),
+    "local": Backend("retrieval.corpus.local", "LocalSearch", "a Tantivy index of your own documents, on disk"),
+    "bing": Backend("retrieval.backends.bing", "BingSearch", "the Bing v7 request and reply shape at BING_ENDPOINT"),
 }
 READERS: dict[str, Backend] = {
-    "corpus": Backend("retrieval.local", "CorpusReader", "documents of local indexes, corpus://NAME/ID"),
-    "web": Backend("retrieval.web", "WebReader", "web pages: HTML, plain text and PDF"),
+    "corpus": Backend("retrieval.corpus.local", "CorpusReader", "documents of local indexes, corpus://NAME/ID"),
+    "web": Backend("retrieval.readers.web", "WebReader", "web pages: HTML, plain text and PDF"),
 }
 
 

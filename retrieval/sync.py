@@ -154,7 +154,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         for task in tasks:
             task.cancel()
         loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        # HTTP sessions close themselves here: see retrieval.client.
+        # HTTP sessions close themselves here: see retrieval.http.client.
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         loop.close()

@@ -17,7 +17,7 @@ from programs.saving import CompiledProgram, find_compiled, load_program, read_c
 from retrieval.base import Reader, Search
 from retrieval.cache import Cache
 from retrieval.cached import CachedReader, CachedSearch
-from retrieval.local import LocalSearch
+from retrieval.corpus.local import LocalSearch
 from retrieval.registry import make_reader, make_search
 from runs.benchmarks.spec import Benchmark
 from runs.home import Home
@@ -103,7 +103,7 @@ def assemble_retrieval(
     if settings.search == "local":
         directory = _index_directory(settings, home, say, benchmark)
         local = LocalSearch(directory)
-        from retrieval.index import open_info
+        from retrieval.corpus.index import open_info
 
         inner, corpus_hash = local, open_info(directory).corpus_hash
     else:
@@ -242,7 +242,7 @@ def _index_directory(settings: RetrievalSettings, home: Home, say: Say, benchmar
     name = index_name(corpus)
     directory = home.indexes / f"{name}-{digest.hexdigest()[:12]}"
     if not directory.is_dir():
-        from retrieval.index import build_index
+        from retrieval.corpus.index import build_index
 
         started = time.time()
         say(f"Indexing {corpus.name} ...")

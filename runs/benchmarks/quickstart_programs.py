@@ -25,8 +25,8 @@ from programs.operations import PageReply
 from programs.options import COMPACT_OPTIONS, make_options
 from programs.registry import make_program
 from programs.saving import SHIPPED, save_program
-from retrieval.index import build_index
-from retrieval.local import LocalSearch
+from retrieval.corpus.index import build_index
+from retrieval.corpus.local import LocalSearch
 from retrieval.sync import read_sync, search_sync
 from runs.benchmarks.question import Question, dataset_hash
 from runs.benchmarks.quickstart_set import QUICKSTART

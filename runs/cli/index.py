@@ -19,7 +19,7 @@ def build(name: str, files: tuple[Path, ...]) -> None:
     """Index JSONL documents {id, title, text} (or FlashRAG's {id, contents}) under NAME."""
     import time
 
-    from retrieval.index import build_index
+    from retrieval.corpus.index import build_index
     from runs.home import Home
 
     started = time.monotonic()
@@ -42,7 +42,7 @@ def build(name: str, files: tuple[Path, ...]) -> None:
 @click.option("--k", default=5, show_default=True, help="How many hits.")
 def search(name: str, query: str, k: int) -> None:
     """Search the index NAME."""
-    from retrieval.local import LocalSearch
+    from retrieval.corpus.local import LocalSearch
     from retrieval.sync import search_sync
     from runs.home import Home
 

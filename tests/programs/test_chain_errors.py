@@ -10,10 +10,10 @@ import dspy
 import pytest
 
 from programs import DirectReasoning, RAGAgent, SearchO1, StandardRAG
+from retrieval.backends.bing import BingSearch
 from retrieval.base import Hit, Page
-from retrieval.bing import BingSearch
-from retrieval.client import Limits
-from retrieval.web import WebReader
+from retrieval.http.client import Limits
+from retrieval.readers.web import WebReader
 from signatures.errors import ModelError, OptionError, SearchError
 from tests.programs.world import (
     ANSWER,

@@ -6,7 +6,7 @@ import dspy
 import pytest
 
 from programs import SearchO1, StandardRAG
-from retrieval.web import WebReader
+from retrieval.readers.web import WebReader
 from tests.programs.world import (
     ANSWER,
     BR,

@@ -112,7 +112,7 @@ def test_a_forked_child_gets_its_own_loop() -> None:
 def test_the_process_ends_in_good_order_with_sessions_and_tasks_open() -> None:
     program = """
 import asyncio
-from retrieval.sessions import session
+from retrieval.http.sessions import session
 from retrieval.sync import run_sync
 async def begin():
     session(False)

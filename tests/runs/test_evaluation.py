@@ -270,7 +270,7 @@ def test_the_papers_settings_reach_the_wire(films) -> None:
 
 
 def test_an_index_built_before_is_used_by_its_name(films) -> None:
-    from retrieval.index import build_index
+    from retrieval.corpus.index import build_index
 
     world = films(2)
     build_index([world.corpus], world.home.indexes / "library", "library")

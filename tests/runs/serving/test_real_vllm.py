@@ -21,8 +21,8 @@ from programs.operations import Generate
 from programs.options import make_options
 from programs.saving import find_compiled, load_program
 from retrieval.base import Hit
-from retrieval.index import build_index
-from retrieval.local import LocalSearch
+from retrieval.corpus.index import build_index
+from retrieval.corpus.local import LocalSearch
 from runs.benchmarks.quickstart_set import QUICKSTART
 from runs.models.factory import make_model
 from runs.models.weights import SMOLLM2

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from retrieval.client import HttpClient, Limits, Reply
-from retrieval.failures import Failure, retry_after_seconds, to_error
-from retrieval.sessions import session
+from retrieval.http.client import HttpClient, Limits, Reply
+from retrieval.http.failures import Failure, retry_after_seconds, to_error
+from retrieval.http.sessions import session
 from signatures.errors import ReadError, SearchError
 from tests.servers.web import Answer, WebServer
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from retrieval.base import Page
-from retrieval.client import HttpClient, Limits, Reply
-from retrieval.extraction import Unreadable, extract
+from retrieval.http.client import HttpClient, Limits, Reply
+from retrieval.readers.extraction import Unreadable, extract
 from signatures.errors import ReadError
 
 READER_LIMITS = Limits(attempts=2)
@@ -20,7 +20,7 @@ class WebReader:
     """Fetches a page and gives its readable text.
 
     Args:
-        allow_private: Fetch from private addresses as well; see `retrieval.guard`.
+        allow_private: Fetch from private addresses as well; see `retrieval.http.guard`.
         page_chars: Text is cut to its first so many characters.
         limits: Time-outs, retries and caps.
     """

@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from retrieval.base import Hit, Page
-from retrieval.index import CorpusIndex, open_info
-from retrieval.snippets import snippet_around_match
+from retrieval.corpus.index import CorpusIndex, open_info
+from retrieval.corpus.snippets import snippet_around_match
 from signatures.errors import DataError, ReadError, SearchError
 
 SCHEME = "corpus://"
@@ -35,7 +35,7 @@ class LocalSearch:
     It holds no connection until first used, so it survives pickling and deepcopy and costs nothing to make.
 
     Args:
-        directory: Folder of the index, as `retrieval.index.build_index` made it.
+        directory: Folder of the index, as `retrieval.corpus.index.build_index` made it.
     """
 
     name = "local"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from retrieval.analysis import cjk_terms, english_terms, query_terms
 from retrieval.cjk import is_cjk_text
+from retrieval.corpus.analysis import cjk_terms, english_terms, query_terms
 from retrieval.sentences import cjk_sentence_spans, sentence_spans
 
 SNIPPET_CHARS = 300

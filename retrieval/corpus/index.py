@@ -16,9 +16,9 @@ from typing import Any
 
 import tantivy
 
-from retrieval.analysis import ENGLISH, cjk_terms, clean_text, index_analyzer, query_terms
 from retrieval.cjk import cjk_bigrams, has_cjk, without_cjk
-from retrieval.documents import Document, read_documents
+from retrieval.corpus.analysis import ENGLISH, cjk_terms, clean_text, index_analyzer, query_terms
+from retrieval.corpus.documents import Document, read_documents
 from signatures.errors import DataError, OptionError
 
 FORMAT_VERSION = 1
@@ -59,7 +59,7 @@ def build_index(
     """Build an index; what stood in its place is replaced only once the new one is whole.
 
     Args:
-        jsonl_paths: Corpus files; see `retrieval.documents.read_documents` for their forms.
+        jsonl_paths: Corpus files; see `retrieval.corpus.documents.read_documents` for their forms.
         directory: Where the index goes.
         name: Name of the corpus: letters, digits, `.`, `_` and `-`.
         on_progress: Called with the number of documents so far.

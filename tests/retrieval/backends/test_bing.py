@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval.backends.bing import BingSearch
 from retrieval.base import Hit, Search
-from retrieval.bing import BingSearch
-from retrieval.client import Limits
+from retrieval.http.client import Limits
 from signatures.errors import SearchError
 from tests.servers.web import SEARCH_PATH, Answer, WebServer
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,10 @@ import aiohttp
 from aiohttp.http_exceptions import ContentEncodingError
 from yarl import URL
 
-from retrieval.failures import Failure, FailureError, reply_start, status_failure, to_error
-from retrieval.guard import RefusedAddress, check_url
-from retrieval.sessions import host_slot, session
+from retrieval.http.failures import Failure, FailureError, reply_start, status_failure, to_error
+from retrieval.http.guard import RefusedAddress, check_url
+from retrieval.http.rates import Rate, bucket_for, wait_turn
+from retrieval.http.sessions import host_slot, session
 from signatures.errors import RetrievalError
 
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
@@ -84,7 +85,10 @@ class HttpClient:
         provider: Name of the backend or reader, for errors.
         error: What failures become: `SearchError` or `ReadError`.
         limits: Time-outs, retries and caps.
-        guarded: Refuse addresses that are not public; see `retrieval.guard`.
+        guarded: Refuse addresses that are not public; see `retrieval.http.guard`.
+        rate: How often the provider may be asked, or None for no limit but `limits.per_host`.
+        pace: Reads from the header fields (names in lower case) of any reply how many seconds the provider is not to be
+            asked again, or None; a module-level function, so that the client can be pickled. Needs `rate`.
     """
 
     def __init__(
@@ -94,11 +98,15 @@ class HttpClient:
         *,
         limits: Limits | None = None,
         guarded: bool = False,
+        rate: Rate | None = None,
+        pace: Callable[[Mapping[str, str]], float | None] | None = None,
     ) -> None:
         self.provider = provider
         self.error = error
         self.limits = limits or Limits()
         self.guarded = guarded
+        self.rate = rate
+        self.pace = pace
 
     async def request(
         self,
@@ -132,6 +140,8 @@ class HttpClient:
         headers = {"User-Agent": USER_AGENT, **(headers or {})}
         attempt = 1
         while True:
+            if self.rate is not None:
+                await wait_turn(bucket_for(self.provider, self.rate))
             failure = await self._attempt(method, url, params, headers, json_body)
             if isinstance(failure, Reply):
                 return failure

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from retrieval.base import Reader, Search
-from retrieval.documents import read_documents
-from retrieval.index import CorpusIndex, build_index, open_info
-from retrieval.local import CorpusReader, LocalSearch, corpus_url
-from retrieval.snippets import SNIPPET_CHARS, snippet_around_match
+from retrieval.corpus.documents import read_documents
+from retrieval.corpus.index import CorpusIndex, build_index, open_info
+from retrieval.corpus.local import CorpusReader, LocalSearch, corpus_url
+from retrieval.corpus.snippets import SNIPPET_CHARS, snippet_around_match
 from signatures.errors import DataError, OptionError, ReadError, SearchError
 
 DOCUMENTS = [

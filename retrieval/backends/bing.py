@@ -5,11 +5,11 @@ Microsoft retired its own endpoint in August 2025; proxies and recorded replies 
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+from retrieval.backends.environment import optional_setting, require_setting
 from retrieval.base import Hit
-from retrieval.client import HttpClient, Limits
+from retrieval.http.client import HttpClient, Limits
 from retrieval.passages import strip_tags
 from signatures.errors import SearchError
 
@@ -46,8 +46,10 @@ class BingSearch:
 
     async def search(self, query: str, k: int) -> list[Hit]:
         """Search; see `retrieval.base.Search.search`. More than 50 hits cannot be had."""
-        endpoint = self._setting(self.endpoint, "BING_ENDPOINT", "the URL of a server that speaks Bing v7")
-        key = self._setting(self._key, "BING_KEY", "your subscription key")
+        endpoint = require_setting(
+            self.endpoint, "BING_ENDPOINT", provider=self.name, meaning="the URL of a server that speaks Bing v7"
+        )
+        key = require_setting(self._key, "BING_KEY", provider=self.name, meaning="your subscription key")
         what = f"the query {query!r:.200}"
         try:
             reply = await self._client.request_json(
@@ -79,16 +81,8 @@ class BingSearch:
 
     def identity(self) -> str:
         """Return endpoint, market and language."""
-        endpoint = self.endpoint or os.environ.get("BING_ENDPOINT", "")
+        endpoint = optional_setting(self.endpoint, "BING_ENDPOINT")
         return f"{self.name}:{endpoint}:{self.market}:{self.language}"
-
-    def _setting(self, value: str | None, variable: str, meaning: str) -> str:
-        found = value or os.environ.get(variable, "")
-        if not found:
-            raise SearchError(
-                f"bing: the environment variable {variable} is not set; set it to {meaning}.", provider=self.name
-            )
-        return found
 
     def _parse(self, reply: Any, what: str) -> list[Hit]:
         try:

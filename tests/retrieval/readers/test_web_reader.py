@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.base import Page, Reader
-from retrieval.client import Limits
-from retrieval.extraction import Unreadable, decode, extract
-from retrieval.web import WebReader
+from retrieval.http.client import Limits
+from retrieval.readers.extraction import Unreadable, decode, extract
+from retrieval.readers.web import WebReader
 from signatures.errors import ReadError
 from tests.servers.pdf import make_pdf
 from tests.servers.web import Answer, WebServer

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import aiohttp
 from yarl import URL
 
-from retrieval.guard import GuardedResolver
+from retrieval.http.guard import GuardedResolver
 
 _Loop = asyncio.AbstractEventLoop
 

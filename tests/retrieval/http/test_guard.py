@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.client import HttpClient
-from retrieval.guard import GuardedResolver, RefusedAddress, check_url, is_public
-from retrieval.sessions import session
+from retrieval.http.client import HttpClient
+from retrieval.http.guard import GuardedResolver, RefusedAddress, check_url, is_public
+from retrieval.http.sessions import session
 from signatures.errors import ReadError
 from tests.servers.web import WebServer
 

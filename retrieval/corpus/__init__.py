@@ -1,0 +1,1 @@
+"""Your own documents: reading them, the index on disk, searching it."""

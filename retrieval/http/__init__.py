@@ -1,0 +1,1 @@
+"""The one HTTP client of all network backends and readers, and the guard of the addresses it may fetch."""

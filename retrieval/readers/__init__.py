@@ -1,0 +1,1 @@
+"""Page readers: from an address to readable text."""
