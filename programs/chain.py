@@ -19,6 +19,7 @@ from programs.messages import MESSAGES, Block, message_block
 from programs.operations import CountTokens, Generate, Generation, HoldBack, Steps
 from programs.options import ChainOptions
 from programs.turn import Turn, cut_at, find_loop, read_turn, stop_strings
+from retrieval.base import Hit
 from signatures.errors import ContextLengthError, OptionError, SearchO1Error
 from signatures.markup import MARKERS
 
@@ -53,7 +54,7 @@ class ChainState:
         queries: Queries executed, in order.
         searches: One record an executed query: query, backend, cached, hits, pages, information, outcome.
         fetched: URLs fetched.
-        known_urls: URLs that searches returned.
+        known_hits: What searches returned, by URL.
         malformed: Empty or unpaired queries.
         events: Everything that happened, in order, as plain dicts with `type`, `start` and `end`.
         finish: Why the chain ended; empty while it runs.
@@ -67,7 +68,7 @@ class ChainState:
     queries: list[str] = field(default_factory=list)
     searches: list[dict[str, Any]] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)
-    known_urls: set[str] = field(default_factory=set)
+    known_hits: dict[str, Hit] = field(default_factory=dict)
     malformed: int = 0
     events: list[dict[str, Any]] = field(default_factory=list)
     finish: str = ""

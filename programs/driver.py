@@ -23,7 +23,7 @@ from programs.operations import (
     SearchReply,
     Steps,
 )
-from retrieval.base import Reader, Search
+from retrieval.base import Reader, Search, report_search
 from retrieval.sync import run_sync
 from signatures.errors import OptionError, ReadError, SearchError, SearchO1Error
 
@@ -113,19 +113,15 @@ class Driver:
             raise OptionError(
                 "This program searches, and it was given no search backend; pass search=LocalSearch(...) or another."
             )
-        with_origin = getattr(self.search, "search_with_origin", None)
         try:
-            if with_origin is not None:
-                hits, cached = await with_origin(operation.query, operation.k)
-            else:
-                hits, cached = await self.search.search(operation.query, operation.k), False
+            report = await report_search(self.search, operation.query, operation.k)
         except SearchO1Error:
             raise
         except Exception as error:
             # A foreign backend's mistake must not cost the chain; its text may hold anything, a key too.
             name = self.search.name
             raise SearchError(f"{name}: the search failed with {type(error).__name__}.", provider=name) from error
-        return SearchReply(list(hits)[: operation.k], cached, self.search.name)
+        return SearchReply(list(report.hits)[: operation.k], report.cached, self.search.name, tuple(report.failures))
 
     async def _read(self, url: str) -> PageReply:
         if self.reader is None:

@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, Union
 
-from retrieval.base import Hit, Page
+from retrieval.base import BackendFailure, Hit, Page
 from signatures.errors import ReadError
 
 T = TypeVar("T")
@@ -99,11 +99,13 @@ class SearchReply:
         hits: The hits, best first.
         cached: True when the cache answered.
         backend: Name of the backend.
+        failures: Backends that failed while others answered.
     """
 
     hits: list[Hit]
     cached: bool = False
     backend: str = ""
+    failures: tuple[BackendFailure, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,7 @@ class PageReply:
         cached: True when the cache answered.
         started: Time it began (seconds since the epoch).
         ended: Time it was there.
+        source: `reader`, or `search` when the hit itself brought the text.
     """
 
     url: str
@@ -132,6 +135,7 @@ class PageReply:
     cached: bool = False
     started: float = 0.0
     ended: float = 0.0
+    source: str = "reader"
 
 
 @dataclass(frozen=True)

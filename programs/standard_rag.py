@@ -58,7 +58,7 @@ class StandardRAG(Program):
         state = ChainState("")
         query = " ".join(question[:CODE_QUERY_CHARS].split()) if self.options.task == "code" else question
         reply = yield from search_steps(query, self.options, state)
-        pages = yield from read_steps([hit.url for hit in reply.hits], state)
+        pages = yield from read_steps(reply.hits, state)
         records = add_contexts(
             make_records(reply.hits),
             reply.hits,

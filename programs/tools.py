@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from programs.chain import ChainState
@@ -19,6 +21,7 @@ from programs.messages import MESSAGES, Block, information_block, page_block
 from programs.operations import CallPredictor, PageReply, ReadPages, SearchFor, SearchReply, Steps
 from programs.options import ChainOptions
 from programs.steps import previous_reasoning
+from retrieval.base import Hit, Page
 from signatures.markup import BEGIN_SEARCH_RESULT, END_SEARCH_RESULT, neutralise
 
 
@@ -40,23 +43,34 @@ def search_steps(query: str, options: ChainOptions, state: ChainState) -> Steps[
         state.log("search", start, query=query, error=str(error))
         raise
     hits = [{"title": h.title, "url": h.url} for h in reply.hits]
-    state.known_urls.update(h.url for h in reply.hits)
+    for hit in reply.hits:
+        _remember(hit, state)
     state.searches.append({"query": query, "backend": reply.backend, "cached": reply.cached, "hits": hits, "pages": []})
+    for failure in reply.failures:
+        state.log("backend_failed", start, query=query, provider=failure.provider, error=failure.reason)
     state.log("search", start, query=query, backend=reply.backend, cached=reply.cached, hits=len(hits))
     return reply
 
 
-def read_steps(urls: list[str], state: ChainState) -> Steps[list[PageReply]]:
-    """Read pages, all at once, and log each.
+def read_steps(hits: Sequence[Hit], state: ChainState) -> Steps[list[PageReply]]:
+    """Read the pages of hits, all at once, and log each; a hit that brings its text is not read.
 
     Args:
-        urls: Addresses.
+        hits: The hits.
         state: The chain; the pages are added to its last search record and get an event each.
 
     Returns:
-        One reply a URL, in order.
+        One reply a hit, in order.
     """
-    replies: list[PageReply] = yield ReadPages(urls)
+    urls = [hit.url for hit in hits if not hit.text.strip()]
+    read: list[PageReply] = (yield ReadPages(urls)) if urls else []
+    left, now = iter(read), time.time()
+    replies = [
+        PageReply(hit.url, Page(hit.url, hit.text, hit.title), started=now, ended=now, source="search")
+        if hit.text.strip()
+        else next(left)
+        for hit in hits
+    ]
     for reply in replies:
         failed = reply.error
         facts: dict[str, Any] = {
@@ -65,11 +79,21 @@ def read_steps(urls: list[str], state: ChainState) -> Steps[list[PageReply]]:
             "status": reply.page.status if reply.page is not None else getattr(failed, "status", None),
             "reason": "" if failed is None else failed.reason,
             "chars": len(reply.page.text) if reply.page is not None else 0,
+            "source": reply.source,
         }
         state.events.append({"type": "read", "start": reply.started, "end": reply.ended, **facts})
         if state.searches:
             state.searches[-1]["pages"].append(facts)
     return replies
+
+
+def _remember(hit: Hit, state: ChainState) -> None:
+    """Keep a hit for later fetches; passages that share an address are put together."""
+    known = state.known_hits.get(hit.url)
+    if known is None or not known.text.strip():
+        state.known_hits[hit.url] = hit
+    elif hit.text.strip() not in known.text:
+        state.known_hits[hit.url] = replace(known, text=f"{known.text}\n\n{hit.text}")
 
 
 class SearchAndRefine:
@@ -93,7 +117,7 @@ class SearchAndRefine:
         if not reply.hits:
             state.searches[-1].update(information=MESSAGES[options.language].no_information, outcome="no_hits")
             return information_block(MESSAGES[options.language].no_information)
-        pages = yield from read_steps([hit.url for hit in reply.hits], state)
+        pages = yield from read_steps(reply.hits, state)
         records = add_contexts(
             make_records(reply.hits),
             reply.hits,
@@ -150,7 +174,7 @@ class SearchAndFetch:
             return page_block(messages.fetch_limit)
         new = [url for url in split_urls(content) if url not in state.fetched]
         if not options.open_urls:
-            new_known = [url for url in new if url in state.known_urls]
+            new_known = [url for url in new if url in state.known_hits]
             if new and not new_known:
                 state.log("unknown_urls", time.time(), urls=new)
                 return page_block(messages.unknown_urls)
@@ -159,7 +183,7 @@ class SearchAndFetch:
             return page_block(messages.repeated_urls)
         chosen = new[:remaining]
         state.fetched.extend(chosen)
-        replies = yield from read_steps(chosen, state)
+        replies = yield from read_steps([state.known_hits.get(url) or Hit("", url) for url in chosen], state)
         pages = {neutralise(r.url): full_page_text(r, options.page_chars) for r in replies if r.page is not None}
         block = page_block(render_full_pages(pages) if pages else messages.no_page)
         if len(state.fetched) < options.max_fetches:

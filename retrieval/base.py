@@ -19,6 +19,8 @@ class Hit:
         snippet: The text around the match, tags removed.
         date: Publication date as the provider gives it, or empty.
         site: Name of the site, or empty.
+        text: The whole passage or page where the backend itself brings it, or empty; programs then use it and do not
+            read the address.
     """
 
     title: str
@@ -26,6 +28,7 @@ class Hit:
     snippet: str = ""
     date: str = ""
     site: str = ""
+    text: str = ""
 
     def to_dict(self) -> dict[str, str]:
         """Return the hit as a plain dict with the same keys."""
@@ -53,6 +56,34 @@ class Page:
     def to_dict(self) -> dict[str, Any]:
         """Return the page as a plain dict with the same keys."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class BackendFailure:
+    """A backend that failed while others answered.
+
+    Attributes:
+        provider: Its name.
+        reason: Why, for people; holds no key.
+    """
+
+    provider: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SearchReport:
+    """What a search gave, and what became of the call.
+
+    Attributes:
+        hits: The hits, best first.
+        cached: True when no backend was called.
+        failures: Backends whose hits are missing from it.
+    """
+
+    hits: list[Hit]
+    cached: bool = False
+    failures: tuple[BackendFailure, ...] = ()
 
 
 @runtime_checkable
@@ -104,3 +135,29 @@ class Reader(Protocol):
     def identity(self) -> str:
         """Return what changes this reader's answers as one string."""
         ...
+
+
+async def report_search(search: Search, query: str, k: int) -> SearchReport:
+    """Search, and tell as much about the call as the backend can.
+
+    Args:
+        search: The backend; one that wraps or joins others may offer `search_with_report(query, k)`, which gives a
+            `SearchReport`, or `search_with_origin(query, k)`, which gives (hits, cached).
+        query: What to look for.
+        k: At most this many hits.
+
+    Returns:
+        Hits, origin and failures.
+
+    Raises:
+        SearchError: The backend failed.
+    """
+    with_report = getattr(search, "search_with_report", None)
+    if with_report is not None:
+        report: SearchReport = await with_report(query, k)
+        return report
+    with_origin = getattr(search, "search_with_origin", None)
+    if with_origin is not None:
+        hits, cached = await with_origin(query, k)
+        return SearchReport(hits, cached)
+    return SearchReport(await search.search(query, k))

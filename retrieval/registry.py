@@ -20,11 +20,15 @@ class Backend:
         module: Module that holds it; imported when it is first made.
         factory: Its class or function there, whose keyword parameters are its options.
         summary: What it is, in one line, for help texts.
+        needs: Environment variables it cannot do without.
+        takes: Environment variables it heeds: addresses, optional keys.
     """
 
     module: str
     factory: str
     summary: str
+    needs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
 
     def options(self) -> dict[str, inspect.Parameter]:
         """Return the options it takes by name, with their types and defaults."""
@@ -57,12 +61,59 @@ class Backend:
 
 
 SEARCHES: dict[str, Backend] = {
-    "local": Backend("retrieval.corpus.local", "LocalSearch", "a Tantivy index of your own documents, on disk"),
-    "bing": Backend("retrieval.backends.bing", "BingSearch", "the Bing v7 request and reply shape at BING_ENDPOINT"),
+    "local": Backend(
+        "retrieval.corpus.modes",
+        "local_search",
+        "an index of your own documents on disk: lexical, dense or hybrid",
+        takes=("EMBEDDINGS_URL", "EMBEDDINGS_API_KEY"),
+    ),
+    "serper": Backend(
+        "retrieval.backends.serper",
+        "SerperSearch",
+        "Google results by serper.dev",
+        ("SERPER_API_KEY",),
+        ("SERPER_URL",),
+    ),
+    "brave": Backend(
+        "retrieval.backends.brave", "BraveSearch", "the Brave Search API", ("BRAVE_API_KEY",), ("BRAVE_URL",)
+    ),
+    "tavily": Backend(
+        "retrieval.backends.tavily", "TavilySearch", "the Tavily search API", ("TAVILY_API_KEY",), ("TAVILY_URL",)
+    ),
+    "searxng": Backend(
+        "retrieval.backends.searxng", "SearxngSearch", "a SearXNG instance of your own", ("SEARXNG_URL",)
+    ),
+    "ddgs": Backend(
+        "retrieval.backends.ddgs",
+        "DdgsSearch",
+        "several public engines without a key (the ddgs package)",
+        takes=("DDGS_PROXY",),
+    ),
+    "bing": Backend(
+        "retrieval.backends.bing",
+        "BingSearch",
+        "the Bing v7 request and reply shape at BING_ENDPOINT",
+        ("BING_ENDPOINT", "BING_KEY"),
+    ),
+    "retriever": Backend(
+        "retrieval.backends.retriever",
+        "RetrieverSearch",
+        "a retrieval server of Search-R1, FlashRAG or ReCall",
+        ("RETRIEVER_URL",),
+    ),
+    "litellm": Backend(
+        "retrieval.backends.litellm_search",
+        "LitellmSearch",
+        "any search provider that LiteLLM knows, as litellm:PROVIDER",
+        takes=("LITELLM_SEARCH_BASE_URL",),
+    ),
 }
 READERS: dict[str, Backend] = {
     "corpus": Backend("retrieval.corpus.local", "CorpusReader", "documents of local indexes, corpus://NAME/ID"),
     "web": Backend("retrieval.readers.web", "WebReader", "web pages: HTML, plain text and PDF"),
+    "jina": Backend(
+        "retrieval.readers.jina", "JinaReader", "the Jina Reader service", takes=("JINA_API_KEY", "JINA_URL")
+    ),
 }
 
 
@@ -70,7 +121,7 @@ def make_search(name: str, **options: Any) -> Search:
     """Make a search backend.
 
     Args:
-        name: One of `SEARCHES`.
+        name: One of `SEARCHES`; `litellm:PROVIDER` names a provider of LiteLLM's.
         **options: What that backend takes.
 
     Returns:
@@ -79,6 +130,10 @@ def make_search(name: str, **options: Any) -> Search:
     Raises:
         OptionError: The name or an option is unknown, or a needed one is missing.
     """
+    family, colon, provider = name.partition(":")
+    if colon and family == "litellm":
+        options = {"provider": provider, **options}
+        name = family
     return cast(Search, _find(SEARCHES, name, "search backend").make(name, options))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrieval.backends.environment import optional_setting, require_setting
+from retrieval.backends.environment import optional_setting, rate_of, require_setting, shown_url
 from retrieval.base import Hit
 from retrieval.http.client import HttpClient, Limits
 from retrieval.passages import strip_tags
@@ -26,6 +26,7 @@ class BingSearch:
         market: Market of the results, such as `en-US` or `zh-CN`.
         language: Language of the interface strings; by default the market's.
         limits: Time-outs, retries and caps.
+        requests_per_second: How often to ask; None for no limit.
     """
 
     name = "bing"
@@ -37,12 +38,13 @@ class BingSearch:
         market: str = "en-US",
         language: str | None = None,
         limits: Limits | None = None,
+        requests_per_second: float | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.market = market
         self.language = language or market.partition("-")[0]
         self._key = key
-        self._client = HttpClient(self.name, SearchError, limits=limits)
+        self._client = HttpClient(self.name, SearchError, limits=limits, rate=rate_of(requests_per_second, self.name))
 
     async def search(self, query: str, k: int) -> list[Hit]:
         """Search; see `retrieval.base.Search.search`. More than 50 hits cannot be had."""
@@ -81,7 +83,7 @@ class BingSearch:
 
     def identity(self) -> str:
         """Return endpoint, market and language."""
-        endpoint = optional_setting(self.endpoint, "BING_ENDPOINT")
+        endpoint = shown_url(optional_setting(self.endpoint, "BING_ENDPOINT"))
         return f"{self.name}:{endpoint}:{self.market}:{self.language}"
 
     def _parse(self, reply: Any, what: str) -> list[Hit]:

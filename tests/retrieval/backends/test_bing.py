@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from typing import Any
 
@@ -156,9 +157,26 @@ async def test_identity_tells_market_and_endpoint_but_no_key() -> None:
     assert "the-key" not in one.identity()
 
 
+async def test_marks_tags_and_entities_are_taken_out_once() -> None:
+    name = "\ue000The\ue001 &lt;b&gt; tag &amp;amp; <b>more</b>"
+    snippet = "a &lt; b <br/> R&amp;D\u00a0x"
+    reply = {"webPages": {"value": [{"name": name, "url": "https://example.org/", "snippet": snippet}]}}
+    with WebServer() as server:
+        server.script(SEARCH_PATH, Answer(json.dumps(reply)))
+        assert await make(server).search("x", 1) == [
+            Hit("The <b> tag &amp; more", "https://example.org/", "a < b  R&D x")
+        ]
+
+
+def test_a_password_in_the_address_stays_out_of_the_identity() -> None:
+    identity = BingSearch("https://me:hidden@proxy.example/v7.0/search?token=hidden", "k").identity()
+    assert "proxy.example/v7.0/search" in identity
+    assert "hidden" not in identity
+
+
 async def test_it_survives_pickling_and_deepcopy() -> None:
     with WebServer(hits=HITS) as server:
-        search = make(server)
+        search = make(server, requests_per_second=1000.0)
         hits = await search.search("eiffel", 1)
         assert await pickle.loads(pickle.dumps(search)).search("eiffel", 1) == hits
         assert await copy.deepcopy(search).search("eiffel", 1) == hits
