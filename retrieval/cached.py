@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from retrieval.base import Hit, Page, Reader, Search
 from retrieval.cache import Cache, Kind, cache_key
-from signatures.errors import DataError
+from retrieval.caching.answers import Answers
+from retrieval.caching.keys import shown
+from signatures.errors import ReadError, RetrievalError, SearchError
 
-_log = logging.getLogger(__name__)
+Record = TypeVar("Record", Hit, Page)
 
 
 class _LeaderGone(Exception):
@@ -27,14 +29,16 @@ _flights_lock = threading.Lock()
 class _WriteThrough:
     """Shared by the cached search and reader: look up, join a call in flight, or call and store."""
 
-    def __init__(self, cache: Cache, kind: Kind) -> None:
-        self.cache = cache
-        self.kind = kind
+    def __init__(self, cache: Cache, kind: Kind, provider: str) -> None:
+        self.answers = Answers(cache, kind, dump_failure, revive_failure)
+        self.provider = provider
         self.hits = 0
         self.calls = 0
 
-    async def fetch(self, key_parts: Mapping[str, Any], call: Callable[[], Awaitable[Any]]) -> tuple[Any, bool]:
-        flight_key = (str(self.cache.path), self.kind, cache_key(key_parts))
+    async def fetch(
+        self, key_parts: Mapping[str, Any], what: str, call: Callable[[], Awaitable[Any]]
+    ) -> tuple[Any, bool]:
+        flight_key = (str(self.answers.cache.path), self.answers.kind, cache_key(key_parts))
         while True:
             with _flights_lock:
                 flight = _flights.get(flight_key)
@@ -48,10 +52,14 @@ class _WriteThrough:
                 value = await asyncio.wrap_future(flight)
             except _LeaderGone:
                 continue
+            except RetrievalError as error:
+                # Whoever else waited failed here as well, and a replay asks for each of them.
+                await self.answers.note_failure(key_parts, error, self.provider)
+                raise
             self.hits += 1
             return value, True
         try:
-            value, cached = await self._lookup_or_call(key_parts, call)
+            value, cached = await self._lookup_or_call(key_parts, what, call)
         except BaseException as error:
             self._land(flight_key)
             mine.set_exception(error if isinstance(error, Exception) else _LeaderGone())
@@ -61,20 +69,21 @@ class _WriteThrough:
         return value, cached
 
     async def _lookup_or_call(
-        self, key_parts: Mapping[str, Any], call: Callable[[], Awaitable[Any]]
+        self, key_parts: Mapping[str, Any], what: str, call: Callable[[], Awaitable[Any]]
     ) -> tuple[Any, bool]:
-        value = self.cache.get(self.kind, key_parts)
+        value = await self.answers.find(key_parts)
         if value is not None:
             self.hits += 1
             return value, True
+        if self.answers.replay:
+            raise self.answers.miss(what, provider=self.provider)
         self.calls += 1
-        value = await call()
         try:
-            self.cache.put(self.kind, key_parts, value)
-        except DataError as error:
-            # The answer is there and may have been paid for; only its reuse is lost.
-            _log.warning("%s", error)
-        return value, False
+            value = await call()
+        except RetrievalError as error:
+            await self.answers.note_failure(key_parts, error, self.provider)
+            raise
+        return await self.answers.store(key_parts, value, self.provider), False
 
     def _land(self, flight_key: tuple[str, str, str]) -> None:
         with _flights_lock:
@@ -86,7 +95,7 @@ class CachedSearch:
 
     Args:
         inner: The backend.
-        cache: Where its answers are kept.
+        cache: Where its answers are kept; its policy says whether they age and whether this is a replay.
 
     Attributes:
         hits: Searches answered without calling the backend (stored, or another task was asking the same just then).
@@ -96,7 +105,7 @@ class CachedSearch:
     def __init__(self, inner: Search, cache: Cache) -> None:
         self.inner = inner
         self.name = inner.name
-        self._store = _WriteThrough(cache, "searches")
+        self._store = _WriteThrough(cache, "searches", inner.name)
 
     @property
     def hits(self) -> int:
@@ -123,15 +132,17 @@ class CachedSearch:
             The hits, and True if they came from the cache or from a call already in flight.
 
         Raises:
-            SearchError: The backend failed; nothing is stored then.
+            SearchError: The backend failed, or it had failed in the run that is replayed.
+            ReplayMiss: In a replay: the cache does not hold this search.
         """
 
-        async def call() -> list[dict[str, str]]:
+        async def call() -> list[dict[str, Any]]:
             return [hit.to_dict() for hit in await self.inner.search(query, k)]
 
         parts = {"backend": self.inner.identity(), "query": query, "k": k}
-        records, cached = await self._store.fetch(parts, call)
-        return [Hit(**record) for record in records], cached
+        what = f"the search {query!r:.200} for {k} hits ({shown(self.inner.identity())})"
+        records, cached = await self._store.fetch(parts, what, call)
+        return [record_to(Hit, record) for record in records], cached
 
     def identity(self) -> str:
         """Return the backend's identity: the cache changes no answer."""
@@ -143,7 +154,7 @@ class CachedReader:
 
     Args:
         inner: The reader.
-        cache: Where its pages are kept.
+        cache: Where its pages are kept; its policy says whether they age and whether this is a replay.
 
     Attributes:
         hits: Pages given without calling the reader (stored, or another task was reading the same just then).
@@ -153,7 +164,7 @@ class CachedReader:
     def __init__(self, inner: Reader, cache: Cache) -> None:
         self.inner = inner
         self.name = inner.name
-        self._store = _WriteThrough(cache, "pages")
+        self._store = _WriteThrough(cache, "pages", inner.name)
 
     @property
     def hits(self) -> int:
@@ -179,15 +190,54 @@ class CachedReader:
             The page, and True if it came from the cache or from a call already in flight.
 
         Raises:
-            ReadError: It could not be read; nothing is stored then.
+            ReadError: It could not be read, or could not in the run that is replayed.
+            ReplayMiss: In a replay: the cache holds neither the page nor why it failed.
         """
 
         async def call() -> dict[str, Any]:
             return (await self.inner.read(url)).to_dict()
 
-        record, cached = await self._store.fetch({"reader": self.inner.identity(), "url": url}, call)
-        return Page(**record), cached
+        parts = {"reader": self.inner.identity(), "url": url}
+        record, cached = await self._store.fetch(parts, f"the page {url!r:.300} ({shown(self.inner.identity())})", call)
+        return record_to(Page, record), cached
 
     def identity(self) -> str:
         """Return the reader's identity: the cache changes no page."""
         return self.inner.identity()
+
+
+def record_to(kind: type[Record], record: Mapping[str, Any]) -> Record:
+    """Make a hit or page from a stored record, whichever version of this project stored it.
+
+    Args:
+        kind: `Hit` or `Page`.
+        record: Its fields; unknown ones are passed over, missing ones take their defaults.
+
+    Returns:
+        The hit or page.
+    """
+    known = {field.name for field in fields(kind)}
+    return kind(**{name: value for name, value in record.items() if name in known})
+
+
+def dump_failure(error: BaseException) -> dict[str, Any] | None:
+    """Return a failed search or read as plain fields; None for errors that are not the provider's."""
+    if not isinstance(error, SearchError | ReadError):
+        return None
+    plain = {"message": str(error), "provider": error.provider, "status": error.status, "body": error.body}
+    return {**plain, "reason": error.reason} if isinstance(error, ReadError) else plain
+
+
+def revive_failure(recorded: Mapping[str, Any]) -> RetrievalError:
+    """Make the error of a recorded failure.
+
+    Args:
+        recorded: Made by `dump_failure`.
+
+    Returns:
+        A `ReadError` if it has a reason, else a `SearchError`.
+    """
+    rest = {"provider": recorded["provider"], "status": recorded["status"], "body": recorded["body"]}
+    if "reason" in recorded:
+        return ReadError(recorded["message"], reason=recorded["reason"], **rest)
+    return SearchError(recorded["message"], **rest)

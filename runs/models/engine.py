@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from dspy.lm15 import Message, Request, Response, Usage
+from dspy.lm15 import LM15Error, Message, Request, Response, Usage
 
 from programs.language_model import CANONICAL, EXTENSION
 from retrieval.cache import Cache
 from retrieval.sync import run_sync
-from runs.models.prefix import TokenPrefix
+from runs.models.prefix import TokenPrefix, digest
+from runs.models.replies import ReplyStore, about
 from signatures.profiles import ModelProfile
 
 
@@ -49,14 +50,14 @@ class EngineCore(TokenPrefix):
     Args:
         model: Name of the model, for replies and errors.
         profile: How the model wants to be asked.
-        cache: Where model replies are kept, or None.
+        cache: Where model replies are kept, or None; its policy says whether this is a replay.
     """
 
     def __init__(self, model: str, profile: ModelProfile, cache: Cache | None = None) -> None:
         super().__init__()
         self.model = model
         self.profile = profile
-        self.cache = cache
+        self.store = ReplyStore(cache, model) if cache is not None else None
         self.context_length: int | None = None
         self.model_calls = 0
 
@@ -78,7 +79,8 @@ class EngineCore(TokenPrefix):
             The response; `provider_data` holds the stop reason and what our own layers add.
 
         Raises:
-            LM15Error: The model or its server failed.
+            LM15Error: The model or its server failed, or had failed in the run that is replayed.
+            ReplyMiss: In a replay: the cache does not hold this reply.
         """
         request = self._with_defaults(request)
         facts = dict((request.config.extensions or {}).get(EXTENSION) or {})
@@ -86,21 +88,67 @@ class EngineCore(TokenPrefix):
         if request.system is not None:
             messages.insert(0, {"role": "system", "content": _system_text(request.system)})
         chain_id, raw = str(facts.get("chain", "")), bool(facts.get("raw"))
-        ids, retokenised = await self.prompt_ids(messages, chain_id, raw)
-        key = self._cache_key(ids, request)
         # A sample without a seed is wanted anew each time: the cache would give one and the same text for ever.
-        cache = self.cache if request.config.temperature == 0 or request.config.seed is not None else None
-        stored = cache.get("replies", key) if cache is not None else None
+        kept = request.config.temperature == 0 or request.config.seed is not None
+        store = self.store if kept or (self.store is not None and self.store.replay) else None
+        by_text = self._cache_key(request, text=digest(messages, raw))
+        if store is not None and store.replay:
+            stored, retokenised = await store.repeat(by_text, about(messages), kept=kept)
+            return self._response(Reply(**stored), from_cache=True, retokenised=retokenised)
+        try:
+            return await self._complete(request, messages, chain_id, raw, by_text, store)
+        except LM15Error as error:
+            if store is not None:
+                await store.note_failure(by_text, error)
+            raise
+
+    async def _complete(
+        self,
+        request: Request,
+        messages: list[dict[str, str]],
+        chain_id: str,
+        raw: bool,
+        by_text: dict[str, Any],
+        store: ReplyStore | None,
+    ) -> Response:
+        ids, retokenised = await self.prompt_ids(messages, chain_id, raw)
+        by_ids = self._cache_key(request, prompt=hashlib.sha256(repr(ids).encode()).hexdigest())
+        stored = await store.find(by_ids) if store is not None else None
         if stored is not None:
             reply = Reply(**stored)
         else:
             self.model_calls += 1
             reply = await self.generate(ids, request)
-            if cache is not None:
-                cache.put("replies", key, asdict(reply))
+            if store is not None:
+                reply = Reply(**await store.keep(by_ids, asdict(reply), about(messages)))
+        if store is not None:
+            await store.note(by_text, by_ids, retokenised=retokenised, about=about(messages))
         if chain_id:
             self.remember(messages, chain_id, raw, sent=ids, text=reply.text, written=reply.ids)
         return self._response(reply, from_cache=stored is not None, retokenised=retokenised)
+
+    async def count_tokens(self, messages: Sequence[Mapping[str, str]], chain_id: str, raw: bool) -> int:
+        """Return the number of tokens that a generation from these messages would send."""
+        if self.store is None:
+            return await super().count_tokens(messages, chain_id, raw)
+        counted = super().count_tokens
+        parts = {"model": self.identity(), "count": digest(messages, raw)}
+        return int(
+            await self.store.told(
+                parts, lambda: counted(messages, chain_id, raw), f"a prompt ending in {about(messages)!r}"
+            )
+        )
+
+    async def stands_alone(self, tail: str) -> bool:
+        """Return whether a text ending in white space keeps its tokens once more text follows."""
+        if self.store is None:
+            return await super().stands_alone(tail)
+        asked = super().stands_alone
+        return bool(
+            await self.store.told(
+                {"model": self.identity(), "boundary": tail}, lambda: asked(tail), f"the text {tail!r}"
+            )
+        )
 
     def _with_defaults(self, request: Request) -> Request:
         """Add the profile's fields that a plain DSPy predictor's request cannot carry (top_k, repetition_penalty)."""
@@ -111,12 +159,12 @@ class EngineCore(TokenPrefix):
         extra = {name: value for name, value in given.items() if name not in (*CANONICAL, "extra_body")}
         return replace(request, config=replace(request.config, extensions={**extra, **extensions} or None))
 
-    def _cache_key(self, ids: list[int], request: Request) -> dict[str, Any]:
+    def _cache_key(self, request: Request, **prompt: str) -> dict[str, Any]:
         config = request.config
         extensions = {k: v for k, v in (config.extensions or {}).items() if k != EXTENSION}
         return {
             "model": self.identity(),
-            "prompt": hashlib.sha256(repr(ids).encode()).hexdigest(),
+            **prompt,
             "max_tokens": config.max_tokens,
             "temperature": config.temperature,
             "top_p": config.top_p,

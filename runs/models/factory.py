@@ -17,7 +17,9 @@ from programs.language_model import CANONICAL
 from retrieval.cache import Cache
 from runs.home import Home
 from runs.models.engine import AsyncEngine, EngineCore, SyncEngine
-from runs.models.weights import QWEN, SMOLLM2, find_weights
+from runs.models.replies import server_facts_through
+from runs.models.weights import QWEN, SMOLLM2, find_weights, is_present
+from signatures.errors import ModelError
 from signatures.profiles import ModelProfile, profile_for
 
 
@@ -63,7 +65,8 @@ def make_model(
         model: `local`, `local:1.5b`, a GGUF path, `hosted_vllm/NAME`, or any name LiteLLM knows.
         base_url: Address of an OpenAI-compatible API, ending in `/v1`. With a name that has no provider, vLLM is
             assumed.
-        cache: Where model replies are kept, or None to keep none.
+        cache: Where model replies are kept, or None to keep none; its policy says whether this is a replay, which asks
+            no server.
         home: Home folder; by default the user's.
         context_length: Context in tokens; None asks the server or the profile.
         revision: Model revision, for the identity of cached replies.
@@ -75,13 +78,20 @@ def make_model(
         The model.
 
     Raises:
-        ModelError: Weights or server are missing; the text says the way out.
+        ModelError: Weights or server are missing, or in a replay what the server told; the text says the way out.
     """
     given = {name: value for name, value in sampling.items() if value is not None}
+    replay = cache is not None and cache.policy.replay
     if is_local(model):
         from runs.models.local import LocalCore
 
-        path = find_weights(model, (home or Home()).models)
+        folder = (home or Home()).models
+        if replay and not is_present(model, folder):
+            raise ModelError(
+                f"Replay: the weights of {model!r} are not in {folder}, and a replay fetches nothing; run the model "
+                "once without --replay."
+            )
+        path = find_weights(model, folder)
         found = _with_sampling(profile_for(path.stem, **(profile or {})), given)
         local = LocalCore(path, found, cache, context_length)
         label = {"local": SMOLLM2.name, "local:1.5b": QWEN.name}.get(model, Path(path).stem)
@@ -90,8 +100,9 @@ def make_model(
         from runs.models.vllm import VLLMCore, server_facts
 
         url = base_url or os.environ.get("HOSTED_VLLM_API_BASE") or "http://127.0.0.1:8000/v1"
-        served, told, weights = server_facts(
-            url, model.removeprefix("hosted_vllm/"), os.environ.get("VLLM_API_KEY", "")
+        wanted = model.removeprefix("hosted_vllm/")
+        served, told, weights = server_facts_through(
+            cache, url, wanted, lambda: server_facts(url, wanted, os.environ.get("VLLM_API_KEY", ""))
         )
         found = _with_sampling(profile_for(served, **(profile or {})), given)
         vllm = VLLMCore(
@@ -107,7 +118,12 @@ def make_model(
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     found = profile_for(model, **{"context_length": context_length, **(profile or {})})
     extra: dict[str, Any] = {"api_base": base_url} if base_url else {}
-    lm = dspy.LM(model, cache=cache is not None, **{**found.sampling, **given, **extra})
+    options = {**found.sampling, **given, **extra}
+    if cache is None:
+        return Model(dspy.LM(model, cache=False, **options), found, None, model, f"litellm:{model}:{revision}")
+    from runs.models.cached_lm import CachedLM
+
+    lm = CachedLM(model, cache, revision, cache=True, **options)
     return Model(lm, found, None, model, f"litellm:{model}:{revision}")
 
 

@@ -56,9 +56,13 @@ class TokenPrefix(ABC):
             return text
         tail = text[max(0, len(stripped) - 24) :]
         if tail not in self._boundaries:
-            alone, followed = await self.tokenise(tail), await self.tokenise(tail + "The")
-            self._boundaries[tail] = followed[: len(alone)] == alone
+            self._boundaries[tail] = await self.stands_alone(tail)
         return text if self._boundaries[tail] else stripped
+
+    async def stands_alone(self, tail: str) -> bool:
+        """Return whether a text ending in white space keeps its tokens once more text follows."""
+        alone, followed = await self.tokenise(tail), await self.tokenise(tail + "The")
+        return followed[: len(alone)] == alone
 
     async def prompt_ids(self, messages: Messages, chain_id: str, raw: bool) -> tuple[list[int], bool]:
         """Return the ids to send: the rendered prompt, the remembered ids of the chain, and what came after them.
@@ -72,17 +76,17 @@ class TokenPrefix(ABC):
             (ids, whether text that the model wrote had to be tokenised again).
         """
         base, chain = _split(messages)
-        digest = _digest(base, raw)
-        prompt = self._prompts.get(digest)
+        base_digest = digest(base, raw)
+        prompt = self._prompts.get(base_digest)
         if prompt is None:
-            prompt = self._prompts[digest] = await self.render_ids(base, raw)
+            prompt = self._prompts[base_digest] = await self.render_ids(base, raw)
             while len(self._prompts) > _REMEMBERED_PROMPTS:
                 self._prompts.popitem(last=False)
-        self._prompts.move_to_end(digest)
+        self._prompts.move_to_end(base_digest)
         if not chain:
             return list(prompt), False
         known = self._chains.get(chain_id)
-        if known is None or known.base != digest:
+        if known is None or known.base != base_digest:
             return [*prompt, *await self.tokenise(chain)], True
         return await self._continue(prompt, known, chain)
 
@@ -130,7 +134,7 @@ class TokenPrefix(ABC):
         """
         base, chain = _split(messages)
         whole = bool(written) or not text
-        self._chains[chain_id] = _Chain(_digest(base, raw), chain + text, sent + written, whole)
+        self._chains[chain_id] = _Chain(digest(base, raw), chain + text, sent + written, whole)
         self._chains.move_to_end(chain_id)
         while len(self._chains) > _REMEMBERED_CHAINS:
             self._chains.popitem(last=False)
@@ -142,6 +146,7 @@ def _split(messages: Messages) -> tuple[Messages, str]:
     return messages, ""
 
 
-def _digest(messages: Messages, raw: bool) -> str:
+def digest(messages: Messages, raw: bool) -> str:
+    """Return a hash of rendered messages, and of whether they are sent as raw text."""
     joined = "\x1e".join(f"{m['role']}\x1f{m['content']}" for m in messages)
     return hashlib.sha256(f"{raw}\x1d{joined}".encode()).hexdigest()

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import asyncio
 import copy
-import multiprocessing
+import json
 import os
 import pickle
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from retrieval.cache import KINDS, Cache, cache_key
+from retrieval.cache import KINDS, Cache, CachePolicy, cache_key
+from retrieval.caching import store
 from signatures.errors import DataError
 
 json_values = st.recursive(
@@ -73,8 +79,10 @@ def test_entries_outlive_the_object(cache: Cache) -> None:
 
 def test_copies_open_the_same_file(cache: Cache) -> None:
     cache.put("pages", {"u": 1}, "text")
+    cache.policy = CachePolicy(3.0, replay=True)
     for other in (copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
         assert other.get("pages", {"u": 1}) == "text"
+        assert other.policy == CachePolicy(3.0, replay=True)
 
 
 def test_an_unknown_kind_is_refused(cache: Cache) -> None:
@@ -123,17 +131,135 @@ def test_threads_share_a_cache(cache: Cache) -> None:
     assert cache.stats()["replies"] == 200
 
 
-def _put_many(path: str, number: int) -> None:
-    cache = Cache(path)
-    for i in range(50):
-        cache.put("searches", {"n": number, "i": i}, [i] * 100)
+_MANY = """
+import sys
+from retrieval.cache import Cache
+
+cache, number = Cache(sys.argv[1]), int(sys.argv[2])
+for i in range(100):
+    cache.put("searches", {"n": number, "i": i}, [i] * 100)
+    # All of them want this one as well, and all must end with the same.
+    kept = cache.keep("pages", {"i": i}, {"from": number})
+    assert cache.get("pages", {"i": i}) == kept
+"""
 
 
-def test_processes_write_to_one_new_file_at_once(tmp_path: Path) -> None:
+def test_eight_processes_write_to_one_new_file_at_once(tmp_path: Path) -> None:
     path = str(tmp_path / "cache.sqlite")
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
-        pool.starmap(_put_many, [(path, number) for number in range(4)], chunksize=1)
-    assert Cache(path).stats()["searches"] == 200
+    root = Path(__file__).parents[2]
+    processes = [subprocess.Popen([sys.executable, "-c", _MANY, path, str(number)], cwd=root) for number in range(8)]
+    assert [process.wait(120) for process in processes] == [0] * 8
+    cache = Cache(path)
+    assert (cache.stats()["searches"], cache.stats()["pages"]) == (800, 100)
+    assert all(cache.get("searches", {"n": n, "i": 99}) == [99] * 100 for n in range(8))
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+
+
+_WRITER = """
+import asyncio, sys
+from retrieval.cache import Cache
+
+async def main():
+    cache = Cache(sys.argv[1])
+    for i in range(100_000):
+        await cache.off_loop(cache.keep, "replies", {"i": i}, {"text": "x" * 5_000, "i": i})
+        print(i, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def test_a_process_killed_while_it_writes_loses_nothing_it_was_told_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "cache.sqlite"
+    writer = subprocess.Popen(
+        [sys.executable, "-c", _WRITER, str(path)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+    )
+    assert writer.stdout is not None
+    seen = [writer.stdout.readline() for _ in range(200)]
+    writer.send_signal(signal.SIGKILL)
+    seen += writer.stdout.readlines()
+    writer.wait(30)
+    writer.stdout.close()
+    told = [int(line) for line in seen if line.endswith("\n")]
+    cache = Cache(path)
+    assert all(cache.get("replies", {"i": i}) == {"text": "x" * 5_000, "i": i} for i in told)
+    # One more may have been in flight.
+    assert len(told) <= cache.stats()["replies"] <= len(told) + 1
+    cache.put("replies", {"i": -1}, "still writable")
+
+
+def test_a_reader_does_not_wait_for_a_writer(cache: Cache) -> None:
+    cache.put("pages", {"u": 1}, "text")
+    with sqlite3.connect(cache.path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("DELETE FROM pages")
+        assert cache.get("pages", {"u": 1}) == "text"
+        other.rollback()
+    other.close()
+
+
+async def test_the_event_loop_goes_on_while_the_file_is_locked(cache: Cache) -> None:
+    cache.put("pages", {"u": 1}, "text")
+    other = sqlite3.connect(cache.path, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    writing = asyncio.create_task(cache.off_loop(cache.put, "pages", {"u": 2}, "later"))
+    for _ in range(20):
+        await asyncio.sleep(0.005)
+    assert not writing.done()
+    assert cache.get("pages", {"u": 1}) == "text"
+    other.rollback()
+    other.close()
+    await writing
+    assert cache.get("pages", {"u": 2}) == "later"
+
+
+async def test_a_caller_that_is_cancelled_does_not_lose_the_write(cache: Cache) -> None:
+    tasks = [asyncio.create_task(cache.off_loop(cache.put, "pages", {"u": i}, "text")) for i in range(20)]
+    await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await cache.off_loop(cache.put, "pages", {"u": "last"}, "text")
+    assert cache.stats()["pages"] == 21
+
+
+def make_old_file(path: Path) -> None:
+    """Write a cache as version 0.1 did."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        for kind in ("searches", "pages", "replies"):
+            connection.execute(f"CREATE TABLE {kind} (key TEXT PRIMARY KEY, value BLOB, created REAL) WITHOUT ROWID")
+            packed = zlib.compress(json.dumps({"kind": kind}).encode())
+            connection.execute(f"INSERT INTO {kind} VALUES (?, ?, 1.0)", (cache_key({"a": kind}), packed))
+    connection.close()
+
+
+def test_a_file_of_version_0_1_keeps_all_it_has_and_takes_what_is_new(tmp_path: Path) -> None:
+    path = tmp_path / "cache.sqlite"
+    make_old_file(path)
+    cache = Cache(path)
+    for kind in ("searches", "pages", "replies"):
+        assert cache.get(kind, {"a": kind}) == {"kind": kind}
+        assert cache.keep(kind, {"a": kind}, "newer") == {"kind": kind}
+        cache.put(kind, {"b": 1}, "new", "someone")
+    cache.put("failures", {"c": 1}, {"message": "x"})
+    assert Cache(path).stats()["pages"] == 2
+
+
+def test_a_newer_value_is_kept_out_unless_the_old_one_is_too_old(cache: Cache) -> None:
+    assert cache.keep("pages", {"u": 1}, "first") == "first"
+    assert cache.keep("pages", {"u": 1}, "second") == "first"
+    assert cache.keep("pages", {"u": 1}, "second", max_age_s=3600) == "first"
+    assert cache.keep("pages", {"u": 1}, "second", max_age_s=-1) == "second"
+    assert cache.get("pages", {"u": 1}) == "second"
+
+
+def test_a_value_that_unpacks_without_end_is_damaged(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.put("pages", {"u": 1}, "x" * 10_000)
+    monkeypatch.setattr(store, "MOST_BYTES", 1_000)
+    assert cache.get("pages", {"u": 1}) is None
 
 
 def test_a_forked_child_opens_its_own_connection(cache: Cache) -> None:
