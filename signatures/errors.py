@@ -77,8 +77,10 @@ class ReadError(RetrievalError):
 
     Args:
         message: What failed, for which URL.
-        reason: One of `http`, `timeout`, `connection`, `blocked`, `refused`, `empty`, `binary`, `too_large`,
-            `not_found`, `unsupported`.
+        reason: One of `http`, `timeout`, `connection`, `blocked`, `refused` (by our own guard), `not_found`,
+            `rate_limited`, `quota` (a service's balance is spent), `unauthorized` (a service wants a valid key),
+            `unsupported`, `too_large`; or, of a reply that looks like success: `empty`, `binary`, `bot_wall`,
+            `cookie_wall`, `login_wall`, `word_list`.
         provider: Name of the reader.
         status: HTTP status of the reply, or None.
         body: Start of the reply; cut to its first 200 characters.

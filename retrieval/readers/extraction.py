@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import codecs
 import re
-import threading
+from dataclasses import dataclass
 
-PDF_PAGES = 200
-"""Pages of a PDF that are read at most."""
+from retrieval.readers.html_text import html_text
+from retrieval.readers.pdf_text import PdfError, pdf_text
+
+VERSION = 2
+"""Part of every reader's identity: raise it when the same bytes give another text, so that no cache is stale."""
 
 _TEXT_TYPES = ("application/json", "application/xml", "application/javascript", "application/x-ndjson")
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE)
 _HEADER_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE)
-_LOOKS_HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body|title|p|div|h1)\b", re.IGNORECASE)
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_HTML_ROOT = re.compile(r"<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_HTML_TAG = re.compile(r"<(?:!doctype\s+html|html|head|body|title|p|div|h1)\b", re.IGNORECASE)
 _NOISE = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 _NOISE_SHARE = 0.05
+_NOISE_CHARS = 200_000
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -25,8 +29,6 @@ _BOMS = (
 )
 # A free guess among all charsets takes French for Baltic; these cover what undeclared pages are written in.
 _GUESSED = ["cp1252", "cp1251", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
-# PDFium must not be entered by two threads at once.
-_pdfium = threading.Lock()
 
 
 class Unreadable(Exception):
@@ -40,6 +42,21 @@ class Unreadable(Exception):
     def __init__(self, message: str, reason: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """What a reply holds.
+
+    Attributes:
+        title: Title, or empty.
+        text: What a person would read, or empty.
+        markup: The HTML it was taken from, or empty.
+    """
+
+    title: str
+    text: str
+    markup: str = ""
 
 
 def extract(body: bytes, content_type: str, most_chars: int) -> tuple[str, str]:
@@ -56,26 +73,47 @@ def extract(body: bytes, content_type: str, most_chars: int) -> tuple[str, str]:
     Raises:
         Unreadable: It is of another kind, is binary noise, or has no text.
     """
+    found = extract_with_markup(body, content_type, most_chars)
+    if not found.text:
+        raise Unreadable("the page has no readable text", "empty")
+    return found.title, found.text
+
+
+def extract_with_markup(body: bytes, content_type: str, most_chars: int) -> Extracted:
+    """Extract what a person would read, and tell which HTML it came from.
+
+    Args:
+        body: The reply, decompressed.
+        content_type: Its `Content-Type` field, or empty.
+        most_chars: A PDF is read until it has given so many characters.
+
+    Returns:
+        Title, text and markup; HTML without readable text gives an empty text.
+
+    Raises:
+        Unreadable: It is of another kind, is binary noise, or is empty altogether.
+    """
     media = content_type.partition(";")[0].strip().lower()
     if not body.strip():
         raise Unreadable("the page is empty", "empty")
     if body.lstrip()[:5] == b"%PDF-":
-        title, text = _pdf_text(body, most_chars)
-    elif media.startswith(("image/", "audio/", "video/", "font/")):
+        try:
+            title, text = pdf_text(body, most_chars)
+        except PdfError as error:
+            raise Unreadable(str(error), error.reason) from error
+        return Extracted(title.strip(), text.strip())
+    if media.startswith(("image/", "audio/", "video/", "font/")):
         raise Unreadable(f"{media} cannot be read as text", "unsupported")
-    else:
-        decoded = decode(body, content_type)
-        if len(_NOISE.findall(decoded)) > _NOISE_SHARE * len(decoded):
-            raise Unreadable(f"the page is binary data ({media or 'no content type'})", "binary")
-        if "html" in media or (media not in ("text/plain", "text/markdown") and _LOOKS_HTML.search(body[:5000])):
-            title, text = _html_text(decoded)
-        elif not media or media.startswith("text/") or media in _TEXT_TYPES or media.endswith(("+json", "+xml")):
-            title, text = "", decoded
-        else:
-            raise Unreadable(f"{media} cannot be read as text", "unsupported")
-    if not text.strip():
-        raise Unreadable("the page has no readable text", "empty")
-    return title.strip(), text.strip()
+    decoded = decode(body, content_type)
+    start = decoded[:_NOISE_CHARS]
+    if len(_NOISE.findall(start)) > _NOISE_SHARE * len(start):
+        raise Unreadable(f"the page is binary data ({media or 'no content type'})", "binary")
+    if "html" in media or _looks_html(decoded[:5000], media):
+        title, text = html_text(decoded)
+        return Extracted(title.strip(), text.strip(), decoded)
+    if not media or media.startswith("text/") or media in _TEXT_TYPES or media.endswith(("+json", "+xml")):
+        return Extracted("", decoded.strip())
+    raise Unreadable(f"{media} cannot be read as text", "unsupported")
 
 
 def decode(body: bytes, content_type: str) -> str:
@@ -109,49 +147,8 @@ def decode(body: bytes, content_type: str) -> str:
     return body.decode(guess.encoding if guess else "cp1252", "replace")
 
 
-def _html_text(decoded: str) -> tuple[str, str]:
-    import html
-
-    import trafilatura
-
-    document = trafilatura.bare_extraction(
-        decoded, favor_recall=True, include_comments=False, include_tables=True, with_metadata=True
-    )
-    title = text = ""
-    if document is not None:
-        title, text = document.title or "", document.text or ""
-    if not text.strip():
-        # Short or unusual pages have no main part to find; then everything visible counts.
-        text = trafilatura.html2txt(decoded) or ""
-    if not title and (match := _TITLE.search(decoded)):
-        title = " ".join(html.unescape(match.group(1)).split())
-    return title, text
-
-
-def _pdf_text(body: bytes, most_chars: int) -> tuple[str, str]:
-    import pypdfium2
-
-    parts: list[str] = []
-    length = 0
-    with _pdfium:
-        try:
-            document = pypdfium2.PdfDocument(body)
-        except pypdfium2.PdfiumError as error:
-            raise Unreadable(f"the PDF cannot be opened ({error})", "binary") from error
-        try:
-            title = document.get_metadata_value("Title")
-            for number in range(min(len(document), PDF_PAGES)):
-                page = document[number]
-                text_page = page.get_textpage()
-                text = text_page.get_text_bounded()
-                text_page.close()
-                page.close()
-                parts.append(text.replace("\r\n", "\n"))
-                length += len(text)
-                if length >= most_chars:
-                    break
-        except pypdfium2.PdfiumError as error:
-            raise Unreadable(f"the PDF is damaged ({error})", "binary") from error
-        finally:
-            document.close()
-    return title, "\n\n".join(parts)
+def _looks_html(start: str, media: str) -> bool:
+    if media in ("text/plain", "text/markdown"):
+        return False
+    # Feeds and other XML have titles and paragraphs too.
+    return (_HTML_ROOT if media.endswith(("/xml", "+xml")) else _HTML_TAG).search(start) is not None

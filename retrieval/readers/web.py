@@ -6,7 +6,8 @@ import asyncio
 
 from retrieval.base import Page
 from retrieval.http.client import HttpClient, Limits, Reply
-from retrieval.readers.extraction import Unreadable, extract
+from retrieval.readers.extraction import VERSION, Extracted, Unreadable, extract_with_markup
+from retrieval.readers.page_quality import error_page_problem, page_problem
 from signatures.errors import ReadError
 
 READER_LIMITS = Limits(attempts=2)
@@ -18,6 +19,9 @@ HEADERS = {"Accept": "text/html,application/xhtml+xml,application/pdf;q=0.9,text
 
 class WebReader:
     """Fetches a page and gives its readable text.
+
+    What a site serves in a page's place (a check for robots, a cookie or login wall, an empty shell, noise, a word
+    list) is a failure; see `retrieval.readers.page_quality`. Redirects are followed, refreshes in the HTML are not.
 
     Args:
         allow_private: Fetch from private addresses as well; see `retrieval.http.guard`.
@@ -35,22 +39,42 @@ class WebReader:
     async def read(self, url: str) -> Page:
         """Read a page; see `retrieval.base.Reader.read`."""
         what = f"the page {url!r:.300}"
-        reply = await self._client.request("GET", url, what=what, headers=HEADERS)
         try:
-            title, text = await self._extract(reply)
+            reply = await self._client.request("GET", url, what=what, headers=HEADERS)
+        except ReadError as error:
+            wall = error_page_problem(error.body) if error.status in (401, 403, 429, 503) else None
+            if wall is None:
+                raise
+            raise ReadError(
+                f"{self.name}: {what} failed: {wall.text} (status {error.status}).",
+                reason=wall.reason,
+                provider=self.name,
+                status=error.status,
+                body=error.body,
+            ) from error
+        try:
+            found = await self._extract(reply)
         except Unreadable as error:
             raise ReadError(
                 f"{self.name}: {what} failed: {error}.", reason=error.reason, provider=self.name, status=reply.status
             ) from error
         meta = {"final_url": reply.url, "content_type": reply.content_type}
-        return Page(url=url, text=text[: self.page_chars], title=title, status=reply.status, meta=meta)
+        return Page(url=url, text=found.text[: self.page_chars], title=found.title, status=reply.status, meta=meta)
 
     def identity(self) -> str:
-        """Return what changes the pages: how much of them is kept."""
-        return f"{self.name}:{self.page_chars}"
+        """Return what changes the pages: how much of them is kept, and the version of extraction and rules."""
+        return f"{self.name}:{self.page_chars}:v{VERSION}"
 
-    async def _extract(self, reply: Reply) -> tuple[str, str]:
+    async def _extract(self, reply: Reply) -> Extracted:
         arguments = (reply.body, reply.headers.get("content-type", ""), self.page_chars)
-        if len(reply.body) <= INLINE_BYTES and not reply.body.startswith(b"%PDF"):
-            return extract(*arguments)
-        return await asyncio.to_thread(extract, *arguments)
+        if len(reply.body) <= INLINE_BYTES and not reply.body.lstrip().startswith(b"%PDF"):
+            return _readable(*arguments)
+        return await asyncio.to_thread(_readable, *arguments)
+
+
+def _readable(body: bytes, content_type: str, page_chars: int) -> Extracted:
+    found = extract_with_markup(body, content_type, page_chars)
+    problem = page_problem(found.text, found.title, found.markup)
+    if problem is not None:
+        raise Unreadable(problem.text, problem.reason)
+    return found

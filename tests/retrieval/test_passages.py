@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 import string
 import threading
 
@@ -17,9 +16,11 @@ PAGE = "Cats sleep all day. The Eiffel Tower was built by Gustave Eiffel in 1889
 
 def rule(page: str, snippet: str, context: int) -> tuple[bool, str]:
     """The rule of DESIGN section 3, written down plainly."""
+    cjk = is_cjk_text(page)
 
     def words(text: str) -> set[str]:
-        return set("".join(c for c in text.lower() if c not in string.punctuation).split())
+        plain = "".join(c for c in text.lower() if c not in string.punctuation)
+        return cjk_words(plain) if cjk else set(plain.split())
 
     def f1(left: set[str], right: set[str]) -> float:
         shared = len(left & right)
@@ -27,7 +28,8 @@ def rule(page: str, snippet: str, context: int) -> tuple[bool, str]:
             return 0.0
         return 2 * (shared / len(right) * shared / len(left)) / (shared / len(right) + shared / len(left))
 
-    scored = [(f1(words(snippet), words(page[a:b])), page[a:b]) for a, b in sentence_spans(page)]
+    spans = cjk_sentence_spans(page) if cjk else sentence_spans(page)
+    scored = [(f1(words(snippet), words(page[a:b])), page[a:b]) for a, b in spans]
     best = max((score for score, _ in scored), default=0.0)
     if best <= 0.2:
         return False, page[: 2 * context]
@@ -84,11 +86,16 @@ def test_same_result_as_the_rule_on_english_like_text(page: str, snippet: str, c
 
 
 @given(page=st.text(max_size=300), snippet=st.text(max_size=60), context=st.integers(0, 50))
-def test_same_result_as_the_rule_on_any_text_that_is_not_cjk(page: str, snippet: str, context: int) -> None:
-    success, window = best_window(page, snippet, context)
-    assert window in page
-    if not is_cjk_text(page):
-        assert (success, window) == rule(page, snippet, context)
+def test_same_result_as_the_rule_on_any_text(page: str, snippet: str, context: int) -> None:
+    assert best_window(page, snippet, context) == rule(page, snippet, context)
+
+
+@given(data=st.data(), context=st.integers(0, 50))
+def test_same_result_as_the_rule_where_the_snippet_comes_from_the_page(data: st.DataObject, context: int) -> None:
+    page = data.draw(st.text(alphabet="ab c.D!?天地人。！\n「」é", min_size=1, max_size=120))
+    start = data.draw(st.integers(0, len(page)))
+    snippet = page[start : start + data.draw(st.integers(0, 40))]
+    assert best_window(page, snippet, context) == rule(page, snippet, context)
 
 
 def test_chinese_is_split_at_its_full_stops_and_compared_by_bigrams() -> None:
@@ -97,27 +104,14 @@ def test_chinese_is_split_at_its_full_stops_and_compared_by_bigrams() -> None:
     assert best_window(page, "量子色动力学", 3) == (False, page[:6])
 
 
-def cjk_rule(page: str, snippet: str) -> tuple[bool, str]:
-    def words(text: str) -> set[str]:
-        plain = "".join(c for c in text.lower() if c not in string.punctuation)
-        return cjk_words(plain)
-
-    wanted, best, best_f1 = words(snippet), "", 0.2
-    for start, end in cjk_sentence_spans(page):
-        present = words(page[start:end])
-        shared = len(wanted & present)
-        f1 = 2 * shared / (len(wanted) + len(present)) if shared else 0.0
-        if f1 > best_f1 and not math.isclose(f1, best_f1):
-            best, best_f1 = page[start:end], f1
-    return (True, best) if best else (False, "")
-
-
 @given(
     page=st.text(alphabet="天地人大小。！？ a.b", min_size=1, max_size=60).map(lambda text: "天地" * 20 + "。" + text),
     snippet=st.text(alphabet="天地人大小。 ab.", max_size=12),
+    context=st.integers(0, 20),
 )
-def test_same_result_as_the_rule_on_chinese_like_text(page: str, snippet: str) -> None:
-    assert best_window(page, snippet, 0) == cjk_rule(page, snippet)
+def test_same_result_as_the_rule_on_chinese_like_text(page: str, snippet: str, context: int) -> None:
+    assert is_cjk_text(page)
+    assert best_window(page, snippet, context) == rule(page, snippet, context)
 
 
 def test_a_chinese_page_with_latin_words_matches_by_them_too() -> None:

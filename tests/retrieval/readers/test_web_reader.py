@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from retrieval.base import Page, Reader
 from retrieval.http.client import Limits
-from retrieval.readers.extraction import Unreadable, decode, extract
+from retrieval.readers.extraction import VERSION, Unreadable, decode, extract
 from retrieval.readers.web import WebReader
 from signatures.errors import ReadError
 from tests.servers.pdf import make_pdf
@@ -197,4 +197,5 @@ async def test_it_survives_pickling_and_tells_its_identity() -> None:
         reader = WebReader(allow_private=True, limits=QUICK)
         page = await reader.read(server.url + "/a")
         assert await pickle.loads(pickle.dumps(reader)).read(server.url + "/a") == page
+    assert f":v{VERSION}" in WebReader().identity()
     assert WebReader().identity() == WebReader(allow_private=True).identity() != WebReader(page_chars=8000).identity()
