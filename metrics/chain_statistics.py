@@ -37,25 +37,31 @@ def chain_metrics(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
     Args:
         records: One a question and sample, with `finish` (reason), `searches`, `malformed`, `refinements` and
-            `refined_to_nothing` (counts), `valid` (bool), `prompt_tokens`, `completion_tokens` and `cached_tokens`,
+            `refined_to_nothing` (counts), `searches_failed` and `reads_failed` (name to count), `reads` and
+            `reads_cached` (pages), `valid` (bool), `prompt_tokens`, `completion_tokens` and `cached_tokens`,
             `cost` (US dollars, None where the price is unknown), `seconds` and `chain` (text). A missing count is 0: a
             question that failed early has few of them.
 
     Returns:
         Always the same keys, in this order: `questions` (records); a record: `searches`, `searched_share` (at least one
-        search), `malformed_queries`; `refined_to_nothing_rate` (of all refinements), `valid_share`,
-        `truncated_share`; a record: `prompt_tokens`, `completion_tokens`, `tokens`; `cached_share` (of all prompt
-        tokens); `cost` (a record whose cost is known) and `total_cost`; `seconds_p50` and `seconds_p95`; a chain:
-        `uncertainty_words` and each word as `uncertainty_WORD`. What cannot be said, such as any mean over no records,
-        is NaN.
+        search), `malformed_queries`, `searches_failed`, `pages_read`; `pages_failed_share` (of the pages that a reader
+        was asked for), `pages_cached_share` (of those read); `refined_to_nothing_rate` (of all refinements),
+        `valid_share`, `truncated_share`; a record: `prompt_tokens`, `completion_tokens`, `tokens`; `cached_share` (of
+        all prompt tokens); `cost` (a record whose cost is known) and `total_cost`; `seconds_p50` and `seconds_p95`; a
+        chain: `uncertainty_words` and each word as `uncertainty_WORD`. What cannot be said, such as any mean over no
+        records, is NaN.
     """
     count = len(records)
 
     def total(key: str) -> float:
         return math.fsum(record.get(key) or 0 for record in records)
 
+    def total_counts(key: str) -> int:
+        return sum(sum((record.get(key) or {}).values()) for record in records)
+
     doubts = [uncertainty_words(record.get("chain") or "") for record in records]
     costs = [record["cost"] for record in records if record.get("cost") is not None]
+    failed_reads = total_counts("reads_failed")
     seconds = [float(record["seconds"]) for record in records if record.get("seconds") is not None]
     by_word = {word: _ratio(sum(doubt[word] for doubt in doubts), count) for word in UNCERTAINTY_WORDS}
     return {
@@ -63,6 +69,10 @@ def chain_metrics(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         "searches": _ratio(total("searches"), count),
         "searched_share": _ratio(sum(bool(record.get("searches")) for record in records), count),
         "malformed_queries": _ratio(total("malformed"), count),
+        "searches_failed": _ratio(total_counts("searches_failed"), count),
+        "pages_read": _ratio(total("reads"), count),
+        "pages_failed_share": _ratio(failed_reads, total("reads") + failed_reads),
+        "pages_cached_share": _ratio(total("reads_cached"), total("reads")),
         "refined_to_nothing_rate": _ratio(total("refined_to_nothing"), total("refinements")),
         "valid_share": _ratio(sum(bool(record.get("valid")) for record in records), count),
         "truncated_share": _ratio(sum(record.get("finish") in TRUNCATED for record in records), count),

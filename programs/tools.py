@@ -40,7 +40,8 @@ def search_steps(query: str, options: ChainOptions, state: ChainState) -> Steps[
     try:
         reply: SearchReply = yield SearchFor(query, options.top_k)
     except Exception as error:
-        state.log("search", start, query=query, error=str(error))
+        provider = getattr(error, "provider", "")
+        state.log("search", start, query=query, error=str(error), provider=provider)
         raise
     hits = [{"title": h.title, "url": h.url} for h in reply.hits]
     for hit in reply.hits:

@@ -11,9 +11,12 @@ from typing import Any
 import dspy
 
 from metrics.scorer import score
+from retrieval.caching.replay import asking_for
 from runs.benchmarks.question import Question
+from runs.contamination import Watch, contamination_kinds, watching
 from runs.journal import Journal, Record
 from runs.models.factory import Model
+from runs.retrieval_counts import retrieval_counts
 from signatures.errors import SearchO1Error
 
 Done = Callable[[Record], None]
@@ -102,23 +105,32 @@ async def answer_one(program: Any, model: Model, question: Question, sample: int
         The record: everything the journal, the scores and the traces are made from.
     """
     started = time.time()
+    rollout = f"{seed}/{question.id}/{sample}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        lm = model.lm.copy(rollout_id=f"{seed}/{question.id}/{sample}")
-    try:
-        with dspy.context(lm=lm, trace=None, disable_history=True):
-            prediction = await program.acall(**question.to_inputs())
-        found = prediction.toDict()
-    except SearchO1Error as error:
-        found = {"finish": "error", "error": str(error), "error_kind": error.kind}
-    except Exception as error:
-        # One question that trips over a bug must not take the others with it; it is counted under its own kind.
-        found = {"finish": "error", "error": f"{type(error).__name__}: {error}", "error_kind": "unexpected"}
-    return make_record(question, sample, found, program.options.task, started, time.time())
+        lm = model.lm.copy(rollout_id=rollout)
+    with watching(question) as watch, asking_for(f"{getattr(program, 'method', '')}/{rollout}"):
+        try:
+            with dspy.context(lm=lm, trace=None, disable_history=True):
+                prediction = await program.acall(**question.to_inputs())
+            found = prediction.toDict()
+        except SearchO1Error as error:
+            found = {"finish": "error", "error": str(error), "error_kind": error.kind}
+            found["error_provider"] = getattr(error, "provider", "")
+        except Exception as error:
+            # One question that trips over a bug must not take the others with it; it is counted under its own kind.
+            found = {"finish": "error", "error": f"{type(error).__name__}: {error}", "error_kind": "unexpected"}
+    return make_record(question, sample, found, program.options.task, started, time.time(), watch)
 
 
 def make_record(
-    question: Question, sample: int, found: dict[str, Any], task: str, started: float, ended: float
+    question: Question,
+    sample: int,
+    found: dict[str, Any],
+    task: str,
+    started: float,
+    ended: float,
+    watch: Watch | None = None,
 ) -> Record:
     """Put together the record of a question.
 
@@ -129,6 +141,7 @@ def make_record(
         task: Task kind.
         started: Time it began (seconds since the epoch).
         ended: Time it ended.
+        watch: What was seen of the benchmark in searches and pages, or None if nobody looked.
 
     Returns:
         A plain dict that JSON can hold.
@@ -136,6 +149,8 @@ def make_record(
     chain = found.get("reasoning") or ""
     searches = found.get("searches") or []
     usage = found.get("usage") or {}
+    events = found.get("events") or []
+    flags = watch.flags() if watch is not None else []
     finish = found.get("finish", "error")
     # A chain that broke off is wrong, whatever its partial text holds; a direct answer that stood in counts.
     scored_chain = found.get("direct_reasoning") or ("" if finish == "error" else chain)
@@ -159,6 +174,12 @@ def make_record(
         "turns": found.get("turns", 0),
         "malformed": found.get("malformed", 0),
         "searches": len(searches),
+        **retrieval_counts(
+            events, error_kind=found.get("error_kind", ""), error_provider=found.get("error_provider", "")
+        ),
+        "hits_blocked": watch.hits_blocked if watch is not None else 0,
+        "contaminated": bool(flags),
+        "contamination": flags,
         "refinements": len(refined),
         "refined_to_nothing": sum(s["outcome"] != "found" for s in refined),
         "prompt_tokens": usage.get("prompt_tokens", 0),
@@ -175,7 +196,7 @@ def make_record(
         "chain": chain,
         "direct_chain": found.get("direct_reasoning", ""),
         "search_log": searches,
-        "events": found.get("events") or [],
+        "events": events,
         "model": found.get("model", ""),
     }
 
@@ -184,4 +205,12 @@ def table_row(record: Record) -> dict[str, Any]:
     """Return what the per-question table shows of a record."""
     scores = {f"{family}_{name}": value for family in ("official", "strict") for name, value in record[family].items()}
     row = {name: record[name] for name in _TABLE_FIELDS}
+    # A journal of an earlier version has none of these.
+    row |= {
+        "contaminated": bool(record.get("contaminated")),
+        "contamination_kinds": ", ".join(contamination_kinds(record)),
+        "pages_read": record.get("reads", 0),
+        "pages_failed": sum((record.get("reads_failed") or {}).values()),
+        "searches_failed": sum((record.get("searches_failed") or {}).values()),
+    }
     return {**row, "answers": " | ".join(record["answers"]), "correct": record["strict"]["em"] == 1.0, **scores}

@@ -8,7 +8,14 @@ from rich.console import Console
 from rich.table import Table
 
 from metrics.statistics import Estimate, PairedDifference
+from runs.contamination import KINDS
 from runs.summary import Summary
+
+_KIND_LABELS = {
+    "question_and_answer": "question and answer on a page",
+    "question": "question on a page",
+    "mirror": "page of a benchmark host",
+}
 
 
 def percent(estimate: Estimate) -> str:
@@ -44,6 +51,7 @@ def print_scores(console: Console, summaries: Sequence[tuple[str, Summary]]) -> 
     rows = {
         "searches a question": ("searches", "{:.2f}"),
         "questions with a search": ("searched_share", "{:.0%}"),
+        "pages read a question": ("pages_read", "{:.1f}"),
         "refined to nothing": ("refined_to_nothing_rate", "{:.0%}"),
         "valid answers": ("valid_share", "{:.0%}"),
         "tokens a question": ("tokens", "{:.0f}"),
@@ -59,6 +67,16 @@ def print_scores(console: Console, summaries: Sequence[tuple[str, Summary]]) -> 
         )
     if any(s.fallbacks for _, s in summaries):
         table.add_row("direct answer stood in", *[str(s.fallbacks) for _, s in summaries])
+    for label, counts in (
+        ("pages failed, by reason", [s.read_failures for _, s in summaries]),
+        ("searches failed, by provider", [s.search_failures for _, s in summaries]),
+    ):
+        if any(counts):
+            table.add_row(label, *[", ".join(f"{name} {n}" for name, n in c.items()) or "-" for c in counts])
+    if any(s.hits_blocked for _, s in summaries):
+        table.add_row("hits removed from benchmark hosts", *[str(s.hits_blocked) for _, s in summaries])
+    if any(s.contaminated for _, s in summaries):
+        _add_contamination(table, [s for _, s in summaries])
     console.print(table)
 
 
@@ -72,6 +90,20 @@ def print_difference(console: Console, first: str, second: str, difference: Pair
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _add_contamination(table: Table, summaries: Sequence[Summary]) -> None:
+    """Add how many questions were given away by what was found, and every score without them."""
+    table.add_section()
+    shares = [f"{s.contaminated} ({100 * s.contamination_share:.1f} %)" for s in summaries]
+    table.add_row("contaminated questions", *shares)
+    for kind in KINDS:
+        if any(kind in s.contamination for s in summaries):
+            table.add_row(f"  {_KIND_LABELS[kind]}", *[str(s.contamination.get(kind, 0)) for s in summaries])
+    table.add_row("questions without them", *[str(s.clean.questions) for s in summaries])
+    for family, by_name in summaries[0].clean.scores.items():
+        for name in by_name:
+            table.add_row(f"{name} ({family}), clean", *[percent(s.clean.scores[family][name]) for s in summaries])
 
 
 def _number(value: float, form: str) -> str:

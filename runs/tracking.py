@@ -172,6 +172,8 @@ class Tracker:
         import mlflow
 
         mlflow.log_metrics(dict(metrics))
+        # As a tag it can be read beside the runs' names, and runs can be filtered by it.
+        mlflow.set_tag("contamination_share", f"{metrics.get('contamination_share', 0.0):.4f}")
         if rows:
             self._log_table(rows)
         for file in files:
@@ -183,6 +185,10 @@ class Tracker:
                 mlflow.log_feedback(
                     trace_id=trace_id, name="correct", value=bool(row["correct"]), rationale=row["finish"]
                 )
+                if row.get("contaminated"):
+                    mlflow.log_feedback(
+                        trace_id=trace_id, name="contaminated", value=True, rationale=row["contamination_kinds"]
+                    )
         self._end(status)
 
     def _send_missing(self, records: Sequence[Record]) -> None:

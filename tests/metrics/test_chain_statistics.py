@@ -11,7 +11,9 @@ from signatures.markup import BEGIN_SEARCH_RESULT, END_SEARCH_RESULT
 
 RECORDS = [
     {
-        "finish": "answered", "searches": 2, "malformed": 1, "refinements": 2, "refined_to_nothing": 1, "valid": True,
+        "finish": "answered", "searches": 2, "searches_failed": {"bing": 1, "brave": 2}, "reads": 6, "reads_cached": 3,
+        "reads_failed": {"timeout": 1, "empty": 1},
+        "malformed": 1, "refinements": 2, "refined_to_nothing": 1, "valid": True,
         "prompt_tokens": 100, "completion_tokens": 50, "cached_tokens": 60, "cost": 0.5, "seconds": 1.0,
         "chain": f"Wait, perhaps.{BEGIN_SEARCH_RESULT}wait likely{END_SEARCH_RESULT}waiting, wait",
     },
@@ -27,6 +29,7 @@ def test_a_run_is_summed_up_a_question() -> None:
     assert chain_metrics(RECORDS) == pytest.approx(
         {
             "questions": 2, "searches": 1.0, "searched_share": 0.5, "malformed_queries": 0.5,
+            "searches_failed": 1.5, "pages_read": 3.0, "pages_failed_share": 0.25, "pages_cached_share": 0.5,
             "refined_to_nothing_rate": 0.5, "valid_share": 0.5, "truncated_share": 0.5, "prompt_tokens": 100,
             "completion_tokens": 100, "tokens": 200, "cached_share": 0.3, "cost": 0.5, "total_cost": 0.5,
             "seconds_p50": 2.0, "seconds_p95": 2.9, "uncertainty_words": 2.0, "uncertainty_perhaps": 0.5,
@@ -54,7 +57,16 @@ def test_a_question_that_failed_at_once_counts_with_what_it_has() -> None:
     assert both["seconds_p50"] == 2.0
     alone = chain_metrics([failed])
     assert alone["searches"] == 0
-    for undefined in ("refined_to_nothing_rate", "cost", "total_cost", "cached_share", "seconds_p95"):
+    assert alone["searches_failed"] == alone["pages_read"] == 0
+    for undefined in (
+        "pages_failed_share",
+        "pages_cached_share",
+        "refined_to_nothing_rate",
+        "cost",
+        "total_cost",
+        "cached_share",
+        "seconds_p95",
+    ):
         assert math.isnan(alone[undefined])
 
 

@@ -14,8 +14,9 @@ import pytest
 from rich.console import Console
 
 from runs import evaluate
+from runs.traces import write_trace
 from runs.tracking import read_note, write_note
-from tests.runs.world import Films, model
+from tests.runs.world import Films, model, read_records, write_lines
 from tests.servers.lm import LMServer
 
 QUESTIONS = 60
@@ -162,6 +163,54 @@ def test_samples_are_traced_apart(client, world, tracked) -> None:
         (t.info.tags["question_id"], t.info.tags["sample"]) for t in traces_of(client, done.mlflow_run, spans=False)
     ]
     assert sorted(keys) == [("q0", "0"), ("q0", "1"), ("q1", "0"), ("q1", "1")]
+
+
+def test_contaminated_questions_are_told_in_table_traces_and_tags(client, world, tracked, tmp_path) -> None:
+    rows = read_records(world.corpus)
+    rows.append({"id": "quiz", "title": "Sunrise over Bergen 01", "text": "Who directed Sunrise over Bergen 01?"})
+    corpus = write_lines(tmp_path / "quiz.jsonl", rows)
+    done = world.run_one(track=True, limit=3, corpus=corpus, experiment="contaminated")
+    run = client.get_run(done.mlflow_run)
+    assert run.data.tags["contamination_share"] == "0.3333"
+    assert (run.data.metrics["contaminated_questions"], run.data.metrics["contamination.question"]) == (1, 1)
+    assert run.data.metrics["clean.strict.em"] == 1.0
+    assert client.get_run(tracked.mlflow_run).data.tags["contamination_share"] == "0.0000"
+    shown = {
+        row["id"]: (row["contaminated"], row["contamination_kinds"]) for row in table(client, done.mlflow_run, tmp_path)
+    }
+    assert shown == {"q0": (False, ""), "q1": (True, "question"), "q2": (False, "")}
+    traces = {t.info.tags["question_id"]: t for t in traces_of(client, done.mlflow_run)}
+    assert {q: t.info.tags.get("contaminated") for q, t in traces.items()} == {"q0": None, "q1": "question", "q2": None}
+    feedback = {a.name: a.value for a in traces["q1"].info.assessments}
+    assert feedback == {"correct": True, "contaminated": True}
+    assert [a.name for a in traces["q0"].info.assessments] == ["correct"]
+    spans = [s for s in traces["q1"].data.spans if "contamination" in s.attributes]
+    assert {s.name for s in spans} == {"question", "search", "read"}
+    (read,) = [s for s in spans if s.name == "read"]
+    assert read.attributes["contamination"][0]["kind"] == "question"
+
+
+def test_failed_pages_and_backends_are_errors_in_the_trace_with_their_reason(client, world, tracked) -> None:
+    record = {
+        **tracked.records[0], "id": "failing", "search_log": [], "reads_failed": {"bot_wall": 1},
+        "events": [
+            {"type": "backend_failed", "start": 1.0, "end": 2.0, "query": "a", "provider": "serper", "error": "429"},
+            {"type": "search", "start": 1.0, "end": 2.0, "query": "a", "backend": "serper+local", "hits": 1},
+            {"type": "search", "start": 2.0, "end": 3.0, "query": "b", "error": "bing: gone"},
+            {"type": "read", "start": 3.0, "end": 4.0, "url": "https://a.org/", "reason": "bot_wall", "status": 403},
+            {"type": "read", "start": 3.0, "end": 4.0, "url": "https://b.org/", "reason": "", "status": 200},
+        ],
+    }  # fmt: skip
+    found = mlflow.get_trace(write_trace(record, client.get_run(tracked.mlflow_run).info.experiment_id))
+    spans = sorted((s for s in found.data.spans if s.parent_id), key=lambda s: (s.start_time_ns, str(s.inputs)))
+    assert [(s.status.status_code.value, s.status.description) for s in spans] == [
+        ("OK", ""), ("ERROR", "bing: gone"), ("ERROR", "bot_wall"), ("OK", "")
+    ]  # fmt: skip
+    assert spans[0].attributes["backend_failed.serper"] == "429"
+    assert "backend_failed.serper" not in spans[1].attributes
+    assert spans[2].attributes["reason"] == "bot_wall"
+    (root,) = [s for s in found.data.spans if s.parent_id is None]
+    assert root.attributes["reads_failed"] == {"bot_wall": 1}
 
 
 def closed_port() -> int:
