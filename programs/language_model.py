@@ -16,7 +16,7 @@ from dspy.lm15 import Config, Message, Request
 from dspy.utils.exceptions import ContextWindowExceededError, LMError
 
 from programs.operations import CountTokens, Generate, Generation
-from signatures.errors import ContextLengthError, ModelError, OptionError
+from signatures.errors import ContextLengthError, ModelError, OptionError, SearchO1Error
 from signatures.profiles import ModelProfile, profile_for
 
 EXTENSION = "search_o1"
@@ -260,7 +260,9 @@ def _estimate(messages: Sequence[Mapping[str, str]]) -> int:
     return wide + math.ceil((len(text) - wide) / _CHARS_A_TOKEN) + 8 * len(messages)
 
 
-def _translate(error: LMError) -> ModelError:
+def _translate(error: LMError) -> SearchO1Error:
+    if isinstance(error.__cause__, SearchO1Error):
+        return error.__cause__
     text = str(error)
     # Servers word it in their own ways, and DSPy does not know them all.
     too_long = isinstance(error, ContextWindowExceededError) or any(words in text for words in _CONTEXT_WORDS)

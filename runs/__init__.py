@@ -5,7 +5,18 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_HOMES = {"ask": "asking", "evaluate": "evaluation", "make_model": "models.factory"}
+_HOMES = {
+    "ask": "asking",
+    "build_index": "indexing",
+    "cache_stats": "caching",
+    "doctor": "doctor",
+    "embed_index": "embedding",
+    "evaluate": "evaluation",
+    "export_cache": "caching",
+    "import_cache": "caching",
+    "make_model": "models.factory",
+    "prune_cache": "caching",
+}
 
 __all__ = sorted(_HOMES)
 

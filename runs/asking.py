@@ -8,9 +8,10 @@ from typing import Any
 import dspy
 
 from retrieval.sync import run_blocking
-from runs.assembly import assemble_model, assemble_options, assemble_program, assemble_retrieval
+from runs.assembly import assemble_model, assemble_options, assemble_program
 from runs.benchmarks.registry import BENCHMARKS
 from runs.home import Home
+from runs.retrieval_setup import assemble_retrieval, cache_policy
 from runs.settings import ModelSettings, RetrievalSettings, make_settings
 
 
@@ -48,7 +49,7 @@ def ask(
     rest = {k: v for k, v in settings.items() if k not in ModelSettings.model_fields}
     model_settings = make_settings(ModelSettings, model_fields)
     retrieval_settings = make_settings(RetrievalSettings, rest)
-    model = assemble_model(model_settings, where, tell)
+    model = assemble_model(model_settings, where, tell, policy=cache_policy(retrieval_settings))
     quickstart = BENCHMARKS["quickstart"]
     own = retrieval_settings.corpus or retrieval_settings.index or retrieval_settings.search != "local"
     retrieval = None

@@ -16,13 +16,7 @@ from programs.options import COMPACT_NOTE
 from programs.saving import CompiledProgram
 from retrieval.sync import run_blocking
 from runs.answering import answer_all, pending, table_row
-from runs.assembly import (
-    Retrieval,
-    assemble_model,
-    assemble_options,
-    assemble_program,
-    assemble_retrieval,
-)
+from runs.assembly import assemble_model, assemble_options, assemble_program
 from runs.benchmarks.question import dataset_hash
 from runs.benchmarks.registry import QuestionSet, load_questions
 from runs.home import Home
@@ -31,6 +25,8 @@ from runs.journal import Journal, Record
 from runs.models.factory import Model
 from runs.printing import print_difference, print_scores
 from runs.progress import RunProgress
+from runs.replaying import REPLAY_SUFFIX, replay_report
+from runs.retrieval_setup import Retrieval, assemble_retrieval, cache_policy
 from runs.settings import EvaluateSettings, make_settings
 from runs.summary import Summary, compare_records, summarise
 from runs.tracking import Tracker, read_note, write_note
@@ -109,10 +105,10 @@ class _Run:
         everything = load_questions(named, data=settings.data, split=settings.split)
         questions = self._chosen(everything)
         methods = settings.methods or (questions.benchmark.methods if questions.benchmark else ("search_o1",))
-        model = assemble_model(settings, self.home, self.say)
+        model = assemble_model(settings, self.home, self.say, policy=cache_policy(settings))
         retrieval = None
         if any(method != "direct" for method in methods):
-            retrieval = assemble_retrieval(settings, self.home, self.say, questions.benchmark)
+            retrieval = assemble_retrieval(settings, self.home, self.say, questions.benchmark, watched=True)
         if model.profile.compact and not settings.paper:
             self.say(COMPACT_NOTE)
         data_hash = dataset_hash(everything.questions)
@@ -150,10 +146,13 @@ class _Run:
             benchmark=questions.name, split=questions.split, data_hash=data_hash, method=method, program=program,
             model=model, retrieval=retrieval, compiled=compiled, fallback=settings.fallback,
         )  # fmt: skip
-        name = run_id(facts)
+        recorded = run_id(facts)
+        # A replay repeats what the recording did, so it must not find the recording's answers in its own journal.
+        name = recorded + REPLAY_SUFFIX if settings.replay else recorded
+        fresh = settings.fresh or settings.replay
         folder = self.home.runs / name
         journal = Journal(folder / "journal.jsonl")
-        if settings.fresh:
+        if fresh:
             journal.clear()
         done = journal.read()
         work = pending(questions.questions, settings.samples, done)
@@ -161,7 +160,7 @@ class _Run:
         finished = [r for key, r in done.items() if key in wanted and r["finish"] != "error"]
         if finished and work:
             self.say(f"{method}: going on after {len(finished)} finished questions (--fresh starts anew).")
-        known_run, complete = read_note(folder) if not settings.fresh else ("", False)
+        known_run, complete = read_note(folder) if not fresh else ("", False)
         tracker = None
         # A run that was killed while its last lines were logged is closed properly by the next start.
         if settings.track and (work or not complete):
@@ -286,6 +285,9 @@ class _Run:
             print_difference(
                 self.console, last.method, other.method, compare_records(last.records, other.records), "em (strict)"
             )
+        if self.settings.replay:
+            for line in replay_report(self.home, [(e.method, e.id, e.records) for e in done]):
+                self.say(line)
         for e in done:
             self.say(f"{e.method}: {e.answered} questions in {e.seconds:.1f} s · journal {e.folder / 'journal.jsonl'}")
         if any(e.mlflow_run for e in done):

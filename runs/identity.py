@@ -9,8 +9,8 @@ from importlib.metadata import version
 from typing import Any
 
 from programs.saving import CompiledProgram, state_digest
-from runs.assembly import Retrieval
 from runs.models.factory import Model
+from runs.retrieval_setup import Retrieval
 
 
 def run_facts(

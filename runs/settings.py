@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -36,22 +36,37 @@ class RetrievalSettings(BaseModel):
     """Where knowledge comes from.
 
     Attributes:
-        search: Backend name; `local` needs a corpus or an index.
-        reader: Reader name; None takes the one that comes with the backend.
-        corpus: JSONL file that `local` indexes, or None for the benchmark's own.
+        search: Backend name, or several separated by commas, whose hits are fused; `local` needs a corpus or an index.
+        search_options: Options of the backend by name; with several backends `serper.gl`.
+        reader: Reader name, or several separated by commas, each asked when those before it failed; None means `web`.
+            Local documents are always read from their index.
+        reader_options: Options of the reader, likewise.
+        corpus: File or folder of documents that `local` indexes, or None for the benchmark's own.
         index: Name of an index built before, or None.
-        allow_private: Let the web reader fetch private addresses.
+        mode: How `local` searches: `lexical`, `dense` or `hybrid`.
+        embeddings_url: Address of the embeddings server for the latter two; None means EMBEDDINGS_URL.
+        allow_private: Let readers fetch private addresses.
         cached: Keep searches and pages in the cache.
+        max_age: Ask again for searches and pages older than this, such as `30d`; None keeps them for ever.
+        replay: Answer from the cache only, searches, pages and model replies; what is missing is an error.
+        block_benchmark_hosts: Remove hits from sites that publish the benchmarks themselves.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     search: str = "local"
+    search_options: dict[str, Any] = Field(default_factory=dict)
     reader: str | None = None
+    reader_options: dict[str, Any] = Field(default_factory=dict)
     corpus: Path | None = None
     index: str | None = None
+    mode: Literal["lexical", "dense", "hybrid"] = "lexical"
+    embeddings_url: str | None = None
     allow_private: bool = False
     cached: bool = True
+    max_age: str | float | None = None
+    replay: bool = False
+    block_benchmark_hosts: bool = False
 
 
 class EvaluateSettings(ModelSettings, RetrievalSettings):
@@ -119,3 +134,8 @@ def make_settings(cls: type[BaseModel], values: dict[str, Any]) -> Any:
                 f"Unknown option {name!r}; known options: {', '.join(sorted(cls.model_fields))}."
             ) from None
         raise OptionError(f"Option {name} = {first.get('input')!r}: {first['msg']}.") from None
+
+
+def split_names(listed: str) -> tuple[str, ...]:
+    """Split names separated by commas; blank ones and repeats are dropped."""
+    return tuple(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip()))

@@ -14,6 +14,8 @@ from signatures.errors import SearchO1Error
 _VERBS = {
     "ask": ("runs.cli.ask", "Ask one question over the web or your own documents."),
     "benchmarks": ("runs.cli.benchmarks", "List benchmarks, or show questions of one."),
+    "cache": ("runs.cli.cache", "Show, export, import or prune what was searched, read and generated."),
+    "doctor": ("runs.cli.doctor", "Check keys, servers, model, indexes, cache and MLflow."),
     "evaluate": ("runs.cli.evaluate", "Evaluate methods on a benchmark or a question file."),
     "index": ("runs.cli.index", "Build and search a local index of documents."),
     "programs": ("runs.cli.programs", "List the compiled programs."),

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from runs.cli.options import chain_options, model_options, parse_changes, retrieval_options
+from runs.cli.options import chain_options, model_options, parse_changes, parse_retrieval, retrieval_options
 
 NO_ANSWER = 3
 
@@ -28,14 +28,15 @@ def command(question: str, as_json: bool, changes: tuple[str, ...], force_answer
     \b
     search-o1 ask "In which city was hafnium first identified?"
     search-o1 ask "..." --corpus documents.jsonl
-    BING_ENDPOINT=... BING_KEY=... search-o1 ask "..." --search bing --model hosted_vllm/Qwen/QwQ-32B
+    SERPER_API_KEY=... search-o1 ask "..." --search serper --model hosted_vllm/Qwen/QwQ-32B
     """  # noqa: D301
     from runs.asking import ask
 
-    settings = {name: value for name, value in given.items() if value is not None}
+    options = parse_changes(changes, force_answer=force_answer, open_urls=given["open_urls"])
+    settings = {name: value for name, value in parse_retrieval(given).items() if value is not None}
     prediction = ask(
         question,
-        options=parse_changes(changes, force_answer=force_answer),
+        options=options,
         say=lambda line: click.echo(line, err=True),
         **settings,
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from runs.cli.options import chain_options, model_options, parse_changes, retrieval_options
+from runs.cli.options import chain_options, model_options, parse_changes, parse_retrieval, retrieval_options
 
 
 @click.command("evaluate")
@@ -51,7 +51,8 @@ def command(**given: Any) -> None:
 
     methods = given.pop("methods")
     track = not given.pop("no_track")
-    options = parse_changes(given.pop("changes"), force_answer=given.pop("force_answer"))
+    options = parse_changes(given.pop("changes"), force_answer=given.pop("force_answer"), open_urls=given["open_urls"])
+    given = parse_retrieval(given)
     if methods:
         given["methods"] = tuple(m.strip() for m in methods.split(",") if m.strip())
     evaluate(console=Console(), options=options, track=track, **{k: v for k, v in given.items() if v is not None})

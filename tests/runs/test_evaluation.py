@@ -250,7 +250,7 @@ def test_an_unknown_benchmark_or_split_is_refused_with_the_known_ones(tmp_path) 
 
 def test_a_missing_corpus_and_a_missing_server_say_the_way_out(films, tmp_path) -> None:
     world = films(1)
-    with pytest.raises(OptionError, match=r"No corpus file at .*nowhere\.jsonl"):
+    with pytest.raises(OptionError, match=r"No corpus file or folder at .*nowhere\.jsonl"):
         world.run(corpus=tmp_path / "nowhere.jsonl")
     world.server.stop()
     with pytest.raises(ModelError, match="No model server answers"):
