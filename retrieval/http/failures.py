@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import email.utils
+import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from urllib.parse import quote
 
 from signatures.errors import ReadError, RetrievalError
 
-RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
+LASTING_STATUSES = frozenset({501, 505, 511})
+"""Statuses from 500 that another attempt does not change."""
 SHOWN_CHARS = 200
 _KEPT_BYTES = 4000
 
@@ -22,7 +25,7 @@ class Failure:
     Attributes:
         reason: Short word that runs count by; see `signatures.errors.ReadError`.
         text: What happened, for people.
-        status: HTTP status, or None.
+        status: HTTP status, or None; 429 also for a request that was not sent because the provider is paused.
         body: Start of the reply.
         again: Whether trying again can help.
         retry_after: Seconds the server asks to wait, or None.
@@ -57,19 +60,39 @@ def status_failure(status: int, headers: Mapping[str, str], body: bytes) -> Fail
         body: The reply.
 
     Returns:
-        The failure; 429 and 5xx can be tried again.
+        The failure; 408, 429 and most of 5xx can be tried again.
     """
-    reasons = {401: "blocked", 403: "blocked", 451: "blocked", 404: "not_found", 410: "not_found"}
-    limited = " (rate limited)" if status == 429 else ""
-    again = status in RETRIED_STATUSES
+    reasons = {
+        401: "blocked",
+        403: "blocked",
+        451: "blocked",
+        404: "not_found",
+        410: "not_found",
+        429: "rate_limited",
+    }
+    meaning = {402: " (payment required)", 407: " (the proxy asks for credentials)", 429: " (rate limited)"}
+    again = status in (408, 429) or (status >= 500 and status not in LASTING_STATUSES)
     return Failure(
         reason=reasons.get(status, "http"),
-        text=f"the server answered {status}{limited}",
+        text=f"the server answered {status}{meaning.get(status, '')}",
         status=status,
         body=reply_start(body),
         again=again,
         retry_after=retry_after_seconds(headers) if again else None,
     )
+
+
+def paused_failure(seconds: float) -> Failure:
+    """Describe a request that was not sent because its provider asked for a pause.
+
+    Args:
+        seconds: What is left of the pause.
+
+    Returns:
+        The failure.
+    """
+    text = f"the provider is paused (rate limited) for {seconds:.0f} s more, as its earlier replies asked"
+    return Failure("rate_limited", text, status=429)
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
@@ -79,13 +102,16 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
         headers: Header fields, names in lower case.
 
     Returns:
-        Seconds from `Retry-After`, given as seconds or as a date; None without it or if it makes no sense.
+        Seconds from `Retry-After`, given as seconds, also with a fraction, or as a date; None without it or if it
+        makes no sense.
     """
     value = headers.get("retry-after", "").strip()
-    if value.isascii() and value.isdigit():
-        return float(value[:9])
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", value):
+        return float(value)
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+        moment = email.utils.parsedate_to_datetime(value)
+        # The standard wants GMT; a date without a zone is meant so.
+        return max(0.0, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):
         return None
 

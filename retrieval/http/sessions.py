@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import aiohttp
+from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from retrieval.http.guard import GuardedResolver
+from retrieval.http.guard import GuardedResolver, guarded_socket
 
 _Loop = asyncio.AbstractEventLoop
 
 
+MakeResolver = Callable[[], AbstractResolver]
+"""Makes the resolver of names for a loop."""
+
+
 class _Pool:
     def __init__(self) -> None:
-        self.sessions: dict[bool, aiohttp.ClientSession] = {}
+        self.sessions: dict[bool | MakeResolver, aiohttp.ClientSession] = {}
+        self.resolvers: dict[MakeResolver | None, GuardedResolver] = {}
         self.slots: WeakValueDictionary[tuple[str, int], asyncio.Semaphore] = WeakValueDictionary()
         self.closer: AsyncGenerator[None, None] | None = None
 
@@ -25,22 +31,41 @@ class _Pool:
 _pools: WeakKeyDictionary[_Loop, _Pool] = WeakKeyDictionary()
 
 
-def session(guarded: bool) -> aiohttp.ClientSession:
+def session(guarded: bool, resolver: MakeResolver | None = None) -> aiohttp.ClientSession:
     """Return the running loop's session; it is closed with the loop.
 
     Args:
         guarded: Whether it connects to public addresses only.
+        resolver: What a guarded session resolves names with; by default the system's resolver.
 
     Returns:
-        An open session without a cap on connections in all and without cookies.
+        An open session without a cap on connections in all and without cookies, which leaves replies compressed.
     """
-    pool = _pool()
-    current = pool.sessions.get(guarded)
+    sessions = _pool().sessions
+    key = resolver or True if guarded else False
+    current = sessions.get(key)
     if current is None or current.closed:
-        connector = aiohttp.TCPConnector(limit=0, resolver=GuardedResolver() if guarded else None)
-        current = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-        pool.sessions[guarded] = current
+        if guarded:
+            connector = aiohttp.TCPConnector(
+                limit=0, resolver=guarded_resolver(resolver), socket_factory=guarded_socket
+            )
+        else:
+            connector = aiohttp.TCPConnector(limit=0)
+        current = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False)
+        sessions[key] = current
     return current
+
+
+def guarded_resolver(resolver: MakeResolver | None = None) -> GuardedResolver:
+    """Return the running loop's resolver of public addresses.
+
+    Args:
+        resolver: What it asks; by default the system's resolver.
+    """
+    resolvers = _pool().resolvers
+    if resolver not in resolvers:
+        resolvers[resolver] = GuardedResolver(resolver() if resolver else None)
+    return resolvers[resolver]
 
 
 @contextlib.asynccontextmanager
@@ -87,3 +112,5 @@ async def _close_with_loop(loop: _Loop, pool: _Pool) -> AsyncGenerator[None, Non
         _pools.pop(loop, None)
         for current in pool.sessions.values():
             await current.close()
+        for resolver in pool.resolvers.values():
+            await resolver.close()

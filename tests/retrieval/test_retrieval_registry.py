@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +11,13 @@ import pytest
 import retrieval
 from retrieval.base import Reader, Search
 from retrieval.registry import READERS, SEARCHES, make_reader, make_search
-from signatures.errors import OptionError
+from signatures.errors import OptionError, SearchError
 
 
 def test_every_registered_name_can_be_made(tmp_path: Path) -> None:
-    searches = {"local": {"directory": tmp_path}, "bing": {"endpoint": "http://127.0.0.1:1/", "key": "k"}}
-    readers = {"corpus": {"directories": {}}, "web": {"allow_private": True}}
-    assert set(searches) == set(SEARCHES)
+    searches = {name: {} for name in SEARCHES} | {"local": {"directory": tmp_path}}
+    searches["litellm:exa_ai"] = searches.pop("litellm")
+    readers = {"corpus": {"directories": {}}, "web": {"allow_private": True}, "jina": {}}
     assert set(readers) == set(READERS)
     for name, options in searches.items():
         search = make_search(name, **options)
@@ -29,10 +31,18 @@ def test_every_registered_name_can_be_made(tmp_path: Path) -> None:
 
 
 def test_unknown_names_list_the_known_ones() -> None:
-    with pytest.raises(OptionError, match=r"Unknown search backend 'google'; known are: bing, local\."):
+    with pytest.raises(OptionError, match=r"Unknown search backend 'google'; known are: bing, brave, ddgs, .*tavily\."):
         make_search("google")
-    with pytest.raises(OptionError, match=r"Unknown page reader 'x'; known are: corpus, web\."):
+    with pytest.raises(OptionError, match=r"Unknown page reader 'x'; known are: corpus, jina, web\."):
         make_reader("x")
+
+
+def test_every_provider_names_the_environment_variable_it_lacks() -> None:
+    for name, backend in SEARCHES.items():
+        for variable in backend.needs:
+            assert variable not in os.environ
+            with pytest.raises(SearchError, match=backend.needs[0]):
+                asyncio.run(make_search(name).search("a query", 1))
 
 
 def test_unknown_and_missing_options_are_named() -> None:
@@ -44,7 +54,7 @@ def test_unknown_and_missing_options_are_named() -> None:
 
 def test_the_package_gives_its_public_names_lazily() -> None:
     for name in retrieval.__all__:
-        assert getattr(retrieval, name).__name__ == name
+        assert getattr(retrieval, name).__name__ == name, name
     assert dir(retrieval) == sorted(retrieval.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = retrieval.nothing

@@ -19,6 +19,8 @@ from typing import Any
 
 from aiohttp import web
 
+from retrieval.http.rates import forget_buckets
+
 SEARCH_PATH = "/v7.0/search"
 HTML = "text/html; charset=utf-8"
 TEXT = "text/plain; charset=utf-8"
@@ -152,6 +154,8 @@ class WebServer:
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(10)
+        # Its port may be given to the next server, which has asked nobody to wait.
+        forget_buckets()
 
     def _serve(self) -> None:
         try:

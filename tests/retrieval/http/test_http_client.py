@@ -49,6 +49,16 @@ async def test_json_goes_out_and_comes_in() -> None:
         assert (server.requests[0].method, server.requests[0].body) == ("POST", b'{"b": 2}')
 
 
+async def test_forms_and_bytes_go_out() -> None:
+    with WebServer(pages={"/f": "fine"}) as server:
+        client = HttpClient("test", SearchError, limits=QUICK)
+        await client.request("POST", server.url + "/f", what="it", data={"q": "a b", "n": "1"})
+        await client.request("POST", server.url + "/f", what="it", data=b"raw")
+        form, raw = server.requests
+        assert (form.body, form.headers["content-type"]) == (b"q=a+b&n=1", "application/x-www-form-urlencoded")
+        assert raw.body == b"raw"
+
+
 async def test_a_reply_that_is_no_json_is_an_error() -> None:
     with WebServer(pages={"/j": Answer("oops my-key", content_type="application/json")}) as server:
         client = HttpClient("test", SearchError, limits=QUICK)
@@ -57,7 +67,7 @@ async def test_a_reply_that_is_no_json_is_an_error() -> None:
         assert (caught.value.status, caught.value.body) == (200, "oops ***")
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 520, 529])
 async def test_a_passing_failure_is_tried_again(status: int) -> None:
     with WebServer(pages={"/": [Answer(status=status), Answer("fine")]}) as server:
         assert (await get(server.url + "/")).body == b"fine"
@@ -72,7 +82,16 @@ async def test_a_connection_that_breaks_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "reason"), [(400, "http"), (401, "blocked"), (403, "blocked"), (404, "not_found"), (410, "not_found")]
+    ("status", "reason"),
+    [
+        (400, "http"),
+        (401, "blocked"),
+        (402, "http"),
+        (403, "blocked"),
+        (404, "not_found"),
+        (410, "not_found"),
+        (501, "http"),
+    ],
 )
 async def test_a_lasting_failure_is_not_tried_again(status: int, reason: str) -> None:
     with WebServer(pages={"/": Answer("why it failed", status=status)}) as server:
@@ -109,6 +128,9 @@ def test_retry_after_is_read_as_seconds_or_date() -> None:
     later = email.utils.formatdate(time.time() + 60, usegmt=True)
     assert 55 <= (retry_after_seconds({"retry-after": later}) or 0) <= 61
     assert retry_after_seconds({"retry-after": email.utils.formatdate(0, usegmt=True)}) == 0
+    assert retry_after_seconds({"retry-after": "1.5"}) == 1.5
+    # Without a zone a date is meant in GMT, wherever this machine is.
+    assert 55 <= (retry_after_seconds({"retry-after": later.replace("GMT", "-0000")}) or 0) <= 61
     for nonsense in ("", "soon", "-1", "²", "Mon, 99 Foo 9999 99:99:99 GMT"):
         assert retry_after_seconds({"retry-after": nonsense}) is None
     assert retry_after_seconds({}) is None
@@ -174,6 +196,36 @@ async def test_see_other_turns_a_post_into_a_get() -> None:
     with WebServer(pages={"/a": Answer(redirect="/b", status=303), "/b": "end"}) as server:
         await HttpClient("test", ReadError, limits=QUICK).request("POST", server.url + "/a", what="x", json_body={})
         assert [request.method for request in server.requests] == ["POST", "GET"]
+
+
+async def test_a_body_is_not_sent_on_to_another_server() -> None:
+    with WebServer(pages={"/b": "end"}) as other, WebServer() as server:
+        server.script("/a", Answer(redirect=other.url + "/b", status=307))
+        client = HttpClient("test", ReadError, limits=QUICK)
+        for body in ({"json_body": {"api_key": "secret"}}, {"data": {"api_key": "secret"}}):
+            with pytest.raises(ReadError, match="redirects to another one"):
+                await client.request("POST", server.url + "/a", what="x", **body)  # type: ignore[arg-type]
+        assert other.requests == []
+        server.script("/a", Answer(redirect="/b", status=307))
+        server.script("/b", Answer("end"))
+        await client.request("POST", server.url + "/a", what="x", json_body={"q": "x"})
+        assert (server.requests[-1].method, server.requests[-1].body) == ("POST", b'{"q": "x"}')
+
+
+async def test_what_is_accepted_follows_a_redirect() -> None:
+    with WebServer(pages={"/b": "end"}) as other, WebServer() as server:
+        server.script("/a", Answer(redirect=other.url + "/b"))
+        await get(server.url + "/a", headers={"Accept": "text/html", "Authorization": "Bearer secret"})
+        assert other.requests[0].headers["accept"] == "text/html"
+        assert other.requests[0].headers["accept-encoding"] == "gzip, deflate"
+        assert "authorization" not in other.requests[0].headers
+
+
+async def test_the_password_of_an_endpoint_is_sent_and_never_shown() -> None:
+    with WebServer(pages={"/": Answer("wrong: pass%2Fword pass/word", status=401)}) as server:
+        error = await failure(server.url.replace("//", "//user:pass%2Fword@") + "/")
+        assert server.requests[0].headers["authorization"].startswith("Basic ")
+        assert "word" not in f"{error}{error!r}{error.body}"
 
 
 async def test_keys_do_not_follow_a_redirect_to_another_server() -> None:
