@@ -24,6 +24,9 @@ from signatures.errors import OptionError
 
 Say = Callable[[str], None]
 
+SHOWN_PROBLEMS = 3
+"""Malformed lines and files of a corpus that are shown one by one."""
+
 
 @dataclass(frozen=True)
 class Retrieval:
@@ -164,16 +167,21 @@ def index_directory(settings: RetrievalSettings, home: Home, say: Say, benchmark
         )
     if not corpus.exists():
         raise OptionError(f"No corpus file or folder at {corpus}; check the path given with --corpus.")
-    from retrieval.corpus.index import build_index
-
     # The content is part of the folder's name, so that an edited corpus is indexed again.
     name = index_name(corpus)
     directory = home.indexes / f"{name}-{content_digest(corpus)[:12]}"
     if not directory.is_dir():
+        from retrieval.corpus.build import build_index
+
+        problems: list[str] = []
         started = time.time()
         say(f"Indexing {corpus.name} ...")
-        info = build_index([corpus], directory, name)
+        info = build_index([corpus], directory, name, on_problem=problems.append, say=say)
         say(f"Indexed {info.documents:,} documents in {time.time() - started:.1f} s.")
+        for problem in problems[:SHOWN_PROBLEMS]:
+            say(f"Skipped: {problem}")
+        if info.skipped > SHOWN_PROBLEMS:
+            say(f"Skipped {info.skipped} in all; `search-o1 index build --strict` stops at the first.")
     return directory
 
 

@@ -9,6 +9,9 @@ import tantivy
 
 from retrieval.cjk import cjk_bigrams, without_cjk
 
+ANALYSIS_VERSION = 1
+"""Raised whenever the same documents and query could give other hits: terms, fields, weights or ranking changed."""
+
 ENGLISH = "english_stems"
 """Name under which the analyser of titles and texts is registered with an index."""
 
@@ -30,7 +33,7 @@ def clean_text(text: str) -> str:
     Returns:
         The text, with a question mark for each such character.
     """
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def english_terms(text: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,9 @@ from retrieval.corpus.snippets import snippet_around_match
 from signatures.errors import DataError, ReadError, SearchError
 
 SCHEME = "corpus://"
+
+INLINE_DOCUMENTS = 100_000
+"""An index with more documents is searched in a thread of its own."""
 
 
 def corpus_url(name: str, document_id: str) -> str:
@@ -42,30 +46,23 @@ class LocalSearch:
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
+        self.inline_documents = INLINE_DOCUMENTS
         self._opener = _Opener()
 
     async def search(self, query: str, k: int) -> list[Hit]:
         """Search; see `retrieval.base.Search.search`. A query of punctuation only has no hits."""
-        # Runs in the calling thread: a search takes about a millisecond, less than handing it to another thread and
-        # back costs under load.
         try:
             index = self._opener.open(self.directory)
-            documents = index.search(query, k)
+            # In a small index a search takes about a millisecond, less than a thread costs under load; in a large one
+            # it would hold up all other chains.
+            if len(index) <= self.inline_documents:
+                return _search(index, query, k)
+            return await asyncio.to_thread(_search, index, query, k)
         except (DataError, ValueError, OSError) as error:
             raise SearchError(str(error), provider=self.name) from error
-        name = index.info.name
-        return [
-            Hit(
-                title=document.title,
-                url=corpus_url(name, document.id),
-                snippet=snippet_around_match(document.text, query),
-                site=name,
-            )
-            for document in documents
-        ]
 
     def identity(self) -> str:
-        """Return corpus name, corpus hash and index format.
+        """Return corpus name, corpus hash, index format and version of the analysis.
 
         Raises:
             SearchError: There is no index.
@@ -74,7 +71,7 @@ class LocalSearch:
             info = open_info(self.directory)
         except DataError as error:
             raise SearchError(str(error), provider=self.name) from error
-        return f"{self.name}:{info.name}:{info.corpus_hash}:{info.format_version}"
+        return f"{self.name}:{info.name}:{info.corpus_hash}:{info.format_version}:{info.analysis_version}"
 
     def reader(self) -> CorpusReader:
         """Return the reader of this index's documents.
@@ -86,6 +83,19 @@ class LocalSearch:
             return CorpusReader({open_info(self.directory).name: self.directory})
         except DataError as error:
             raise SearchError(str(error), provider=self.name) from error
+
+
+def _search(index: CorpusIndex, query: str, k: int) -> list[Hit]:
+    name = index.info.name
+    return [
+        Hit(
+            title=document.title,
+            url=corpus_url(name, document.id),
+            snippet=snippet_around_match(document.text, query),
+            site=name,
+        )
+        for document in index.search(query, k)
+    ]
 
 
 class CorpusReader:

@@ -151,3 +151,14 @@ def test_the_command_line_takes_backends_readers_and_their_options(films, tmp_pa
     wrong = command(*world.arguments("--search-option", "market"), home=world.home.root)
     assert wrong.exit_code == 2
     assert "--search-option 'market': expected NAME=VALUE" in wrong.output
+
+
+def test_what_a_corpus_holds_beside_documents_is_shown_and_counted(tmp_path: Path) -> None:
+    corpus = corpus_file(tmp_path, 2)
+    corpus.write_text(corpus.read_text() + "not json\n" * 5)
+    said: list[str] = []
+    settings: RetrievalSettings = make_settings(RetrievalSettings, {"corpus": corpus})
+    assemble_retrieval(settings, Home(tmp_path / "home"), said.append)
+    assert any("Indexed 2 documents" in line for line in said)
+    assert any("line 3" in line for line in said)
+    assert any("Skipped 5 in all" in line for line in said)

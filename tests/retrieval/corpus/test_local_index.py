@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from retrieval.base import Reader, Search
-from retrieval.corpus.documents import read_documents
-from retrieval.corpus.index import CorpusIndex, build_index, open_info
+from retrieval.corpus.analysis import ANALYSIS_VERSION
+from retrieval.corpus.index import FORMAT_VERSION, CorpusIndex, build_index, open_info
 from retrieval.corpus.local import CorpusReader, LocalSearch, corpus_url
 from retrieval.corpus.snippets import SNIPPET_CHARS, snippet_around_match
-from signatures.errors import DataError, OptionError, ReadError, SearchError
+from signatures.errors import DataError, ReadError, SearchError
 
 DOCUMENTS = [
     {"id": "eiffel", "title": "Eiffel Tower", "text": "An iron tower in Paris, built in 1889 by Gustave Eiffel."},
@@ -42,127 +42,6 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ids(search: LocalSearch, query: str, k: int = 10) -> list[str]:
     return [hit.url.rpartition("/")[2] for hit in asyncio.run(search.search(query, k))]
-
-
-def test_building_reports_what_was_built(tmp_path: Path) -> None:
-    seen: list[int] = []
-    info = build_index([write_jsonl(tmp_path / "d.jsonl", DOCUMENTS)], tmp_path / "sub" / "i", "demo", seen.append)
-    assert (info.name, info.documents, info.format_version) == ("demo", 5, 1)
-    assert seen == [5]
-    assert open_info(tmp_path / "sub" / "i") == info
-    assert [path.name for path in (tmp_path / "sub").iterdir()] == ["i"]
-
-
-def test_the_corpus_hash_follows_the_documents_not_their_spelling(tmp_path: Path) -> None:
-    one = write_jsonl(tmp_path / "1.jsonl", [{"id": "1", "title": "T", "text": "x é"}])
-    same = tmp_path / "2.jsonl"
-    same.write_text('\n{"text": "x é", "extra": 1,  "title":"T","id":"1"}\n', encoding="utf-8")
-    contents = write_jsonl(tmp_path / "3.jsonl", [{"id": "1", "contents": '"T"\nx é'}])
-    other = write_jsonl(tmp_path / "4.jsonl", [{"id": "1", "title": "T", "text": "y"}])
-    hashes = [build_index([path], tmp_path / f"i{path.stem}", "n").corpus_hash for path in (one, same, contents, other)]
-    assert hashes[0] == hashes[1] == hashes[2] != hashes[3]
-
-
-def test_contents_on_a_single_line_are_text_without_title(tmp_path: Path) -> None:
-    path = write_jsonl(tmp_path / "d.jsonl", [{"id": "1", "contents": "only line"}])
-    assert [(d.title, d.text) for d in read_documents([path])] == [("", "only line")]
-
-
-def test_progress_is_reported_while_building(tmp_path: Path) -> None:
-    seen: list[int] = []
-    records = [{"id": i, "title": "", "text": f"word{i}"} for i in range(2500)]
-    build_index([write_jsonl(tmp_path / "d.jsonl", records)], tmp_path / "i", "n", seen.append)
-    assert seen == [1000, 2000, 2500]
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("{broken", "not valid JSON"),
-        ("[1]", "a JSON object is needed, not list"),
-        ('{"title": "t", "text": "x"}', '"id" must be'),
-        ('{"id": true, "text": "x"}', '"id" must be'),
-        ('{"id": "", "text": "x"}', '"id" must be'),
-        ('{"id": "9", "title": "t"}', 'neither "text" nor "contents"'),
-        ('{"id": "9", "text": 5}', '"text" must be a string'),
-        ('{"id": "9", "title": ["t"], "text": "x"}', '"title" must be a string'),
-        ('{"id": "1", "text": "again"}', "occurs twice"),
-    ],
-)
-def test_a_malformed_line_is_named_with_its_file(tmp_path: Path, line: str, told: str) -> None:
-    path = tmp_path / "bad.jsonl"
-    path.write_text('{"id": "1", "text": "fine"}\n' + line + "\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"bad\.jsonl, line 2") as caught:
-        build_index([path], tmp_path / "i", "n")
-    assert told in str(caught.value)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["bad.jsonl"]
-
-
-def test_missing_and_undecodable_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"nowhere\.jsonl cannot be read"):
-        build_index([tmp_path / "nowhere.jsonl"], tmp_path / "i", "n")
-    (tmp_path / "latin.jsonl").write_bytes('{"id": "1", "text": "é"}'.encode("latin-1"))
-    with pytest.raises(DataError, match=r"latin\.jsonl is not UTF-8"):
-        build_index([tmp_path / "latin.jsonl"], tmp_path / "i", "n")
-
-
-def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no document"):
-        build_index([write_jsonl(tmp_path / "d.jsonl", [])], tmp_path / "i", "n")
-    with pytest.raises(DataError, match="none given"):
-        build_index([], tmp_path / "i", "n")
-
-
-@pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "ü", ".hidden"])
-def test_a_name_that_cannot_be_part_of_an_address_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(OptionError, match="cannot name a corpus"):
-        build_index([], tmp_path / "i", name)
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="cannot be made"):
-        build_index([], tmp_path / "file" / "i", "n")
-
-
-def test_what_is_no_index_is_never_replaced(tmp_path: Path) -> None:
-    path = write_jsonl(tmp_path / "d.jsonl", DOCUMENTS)
-    for place in (tmp_path, path):
-        with pytest.raises(DataError, match="exists and is no index"):
-            build_index([path], place, "n")
-    assert path.exists()
-    (tmp_path / "empty").mkdir()
-    assert build_index([path], tmp_path / "empty", "n").documents == 5
-
-
-def _build_in_process(folder: str) -> int:
-    return build_index([Path(folder) / "d.jsonl"], Path(folder) / "i", "n").documents
-
-
-def test_two_processes_may_build_the_same_index(tmp_path: Path) -> None:
-    write_jsonl(tmp_path / "d.jsonl", DOCUMENTS)
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        assert pool.map(_build_in_process, [str(tmp_path)] * 4, chunksize=1) == [5] * 4
-    assert ids(LocalSearch(tmp_path / "i"), "museum") == ["louvre"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.jsonl", "i"]
-
-
-def test_building_again_replaces_the_index_while_readers_go_on(tmp_path: Path) -> None:
-    build_index([write_jsonl(tmp_path / "d.jsonl", DOCUMENTS)], tmp_path / "i", "n")
-    before = LocalSearch(tmp_path / "i")
-    assert ids(before, "museum") == ["louvre"]
-    new = write_jsonl(tmp_path / "e.jsonl", [{"id": "new", "title": "", "text": "another museum"}])
-    build_index([new], tmp_path / "i", "n")
-    assert ids(before, "museum") == ["louvre"]
-    assert ids(LocalSearch(tmp_path / "i"), "museum") == ["new"]
-
-
-def test_a_failed_build_leaves_the_old_index(tmp_path: Path) -> None:
-    build_index([write_jsonl(tmp_path / "d.jsonl", DOCUMENTS)], tmp_path / "i", "n")
-    (tmp_path / "bad.jsonl").write_text("nonsense")
-    with pytest.raises(DataError):
-        build_index([tmp_path / "bad.jsonl"], tmp_path / "i", "n")
-    assert open_info(tmp_path / "i").documents == 5
 
 
 def test_hits_carry_title_address_snippet_and_site(index: Path) -> None:
@@ -225,6 +104,38 @@ def test_equal_scores_are_ordered_by_id(tmp_path: Path) -> None:
     records = [{"id": name, "title": "", "text": "same words"} for name in "dbca"]
     build_index([write_jsonl(tmp_path / "d.jsonl", records)], tmp_path / "i", "n")
     assert ids(LocalSearch(tmp_path / "i"), "words") == ["a", "b", "c", "d"]
+
+
+def test_equal_documents_come_by_id_whatever_the_segments(tmp_path: Path) -> None:
+    names = [f"{n:03}" for n in range(200)]
+    records = [{"id": name, "title": "", "text": "same words"} for name in reversed(names)]
+    path = write_jsonl(tmp_path / "d.jsonl", records)
+    for commit_documents in (1000, 60):
+        build_index([path], tmp_path / "i", "n", commit_documents=commit_documents)
+        assert ids(LocalSearch(tmp_path / "i"), "words") == names[:10]
+
+
+def test_a_title_counts_as_words_of_the_text_and_a_little_by_itself(tmp_path: Path) -> None:
+    records = [
+        {"id": "named", "title": "Blue heron", "text": "It nests in trees and eats fish."},
+        {
+            "id": "mentions",
+            "title": "Birds of the lake",
+            "text": "Among them are the blue heron and many ducks.",
+        },
+        {"id": "other", "title": "Blue", "text": "A colour of the sky."},
+    ]
+    build_index([write_jsonl(tmp_path / "d.jsonl", records)], tmp_path / "i", "n")
+    assert ids(LocalSearch(tmp_path / "i"), "What does the blue heron eat?") == ["named", "mentions", "other"]
+
+
+def test_identity_changes_with_the_analysis(index: Path, tmp_path: Path) -> None:
+    build_index([write_jsonl(tmp_path / "d.jsonl", DOCUMENTS)], tmp_path / "i", "demo")
+    assert LocalSearch(tmp_path / "i").identity().endswith(f":{FORMAT_VERSION}:{ANALYSIS_VERSION}")
+    info = json.loads((tmp_path / "i" / "info.json").read_text())
+    (tmp_path / "i" / "info.json").write_text(json.dumps({**info, "analysis_version": 0}))
+    with pytest.raises(SearchError, match="has analysis 0, this version reads"):
+        LocalSearch(tmp_path / "i").identity()
 
 
 def test_the_reader_gives_the_documents_back(index: Path) -> None:
@@ -305,6 +216,20 @@ def test_several_processes_search_one_index(index: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         assert pool.map(_search_in_process, [str(index)] * 2) == [["louvre"], ["louvre"]]
         assert ids(LocalSearch(index), "museum") == ["louvre"]
+
+
+def test_a_large_index_is_searched_beside_the_event_loop(index: Path) -> None:
+    search = LocalSearch(index)
+    search.inline_documents = 3
+
+    async def searches() -> list[list[str]]:
+        found = await asyncio.gather(*(search.search(query, 3) for query in ["museum", "concert", "tower"] * 20))
+        return [[hit.title for hit in hits][:1] for hits in found]
+
+    assert asyncio.run(searches()) == [["Louvre"], [""], ["Eiffel Tower"]] * 20
+    missing = LocalSearch(index / "none")
+    with pytest.raises(SearchError, match="index build"):
+        asyncio.run(missing.search("x", 1))
 
 
 def test_an_opened_index_finds_nothing_under_an_unknown_id(index: Path) -> None:
