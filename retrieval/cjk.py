@@ -9,7 +9,9 @@ from operator import add
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f々〆"
 _CHARACTER = re.compile(f"[{_CJK}]")
 _RUN = re.compile(f"[{_CJK}]+")
-_OTHER_WORD = re.compile(rf"[^\s{_CJK}、。「」『』（）【】《》〈〉！？：；，．“”‘’…—～·]+")
+_PUNCTUATION = "、。「」『』（）【】《》〈〉！？：；，．“”‘’…—～·"
+_OTHER_WORD = re.compile(rf"[^\s{_CJK}{_PUNCTUATION}]+")
+_NO_WORDS = frozenset(["", " ", *_PUNCTUATION])
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 CJK_SHARE = 0.3
@@ -80,12 +82,17 @@ def cjk_words(text: str) -> set[str]:
     Returns:
         The bigrams of its CJK runs, and its other words, CJK punctuation left out.
     """
-    words = set(_OTHER_WORD.findall(text))
-    for run in _RUN.findall(text):
+    words: set[str] = set()
+    runs = _RUN.findall(text)
+    for run in runs:
         if len(run) == 1:
             words.add(run)
         else:
             words.update(map(add, run, run[1:]))
+    # Between two runs there mostly is a single punctuation mark, and looking for words there is the dear part.
+    for between in _RUN.split(text) if runs else [text]:
+        if between not in _NO_WORDS:
+            words.update(_OTHER_WORD.findall(between))
     return words
 
 

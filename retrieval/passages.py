@@ -46,9 +46,13 @@ def best_window(page_text: str, snippet: str, context_chars: int = 3000) -> tupl
     if wanted:
         for start, end in cjk_sentence_spans(page_text) if cjk else sentence_spans(page_text):
             sentence = page_text[start:end]
-            if cjk and not any_wanted.search(_cjk_plain(sentence)):
-                continue
-            f1 = _word_set_f1(wanted, words(sentence))
+            if cjk:
+                plain = _cjk_plain(sentence)
+                if not any_wanted.search(plain):
+                    continue
+                f1 = _word_set_f1(wanted, cjk_words(plain))
+            else:
+                f1 = _word_set_f1(wanted, _words(sentence))
             if f1 > best_f1:
                 best, best_f1 = sentence, f1
     if not best:
