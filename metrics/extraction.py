@@ -39,6 +39,15 @@ _CODE_FENCE = re.compile(r"`{3,}[ \t]*(?:python3?|py)", re.IGNORECASE)
 _END_FENCE = re.compile(r"`{3,}")
 _LETTER = re.compile(r"[(\[{]*([A-Z])(?:[)\]}.,:、]*|[)\]}*_]*(?:[.:)](?=[\s*_])|[):、])(?P<text>.+))", re.DOTALL)
 _SECOND_LETTER = re.compile(r"\W*(?:and|or)?\W*[A-Z]\W*")
+_LONGEST_CHOICE = 2_000
+"""Characters of the longest box that can still name a choice; more is an essay."""
+_WRAPPED = re.compile(r"\\(?:text\w*|math(?:rm|bf|sf|tt|it|bb|cal)|boldsymbol|bm|operatorname|boxed)\s*\{([^{}]*)\}")
+_SPACING = re.compile(r"\\[,;:!> ]|\\q?quad(?![a-zA-Z])|~|\\[()\[\]]")
+_BIG_BRACKET = re.compile(r"\\(?:left|right)(?![a-zA-Z])")
+_INTRODUCTION = re.compile(
+    r"(?:the\s+)?(?:(?:correct|right|final|best)\s+)*(?:option|choice|answer)(?:\s+is)?\s*(?::\s*|\s+|(?=[(\[{]))",
+    re.IGNORECASE,
+)
 
 
 def official_box(output: str, task: str) -> str:
@@ -110,7 +119,9 @@ def code_block(output: str, *, strict: bool = False) -> str:
 
 
 def clean_choice(answer: str) -> str:
-    """Return the letter that a choice answer names.
+    r"""Return the letter that a choice answer names.
+
+    LaTeX wrappers (`\text{B}`, `\mathrm{B}`) and an introduction (`Option B`, `The answer is: B`) are taken off.
 
     Args:
         answer: A boxed choice such as `B`, `(b)`, `**C**.` or `D) 4.2 m`.
@@ -118,12 +129,33 @@ def clean_choice(answer: str) -> str:
     Returns:
         One capital letter A–Z, or empty when the answer does not come down to a single letter.
     """
-    plain = unicodedata.normalize("NFKC", answer).strip(" \t\r\n*_$.:")
+    if len(answer) > _LONGEST_CHOICE:
+        return ""
+    plain = plain_choice(answer)
+    if _INTRODUCTION.match(plain):
+        plain = _INTRODUCTION.sub("", plain, count=1)
+    plain = plain.strip(" \t\r\n*_$.:")
     # A lone letter counts in either case; before further text only a capital does.
     match = _LETTER.fullmatch(plain.upper() if len(plain.strip("()[]{}.:,、")) == 1 else plain)
     if match is None or _SECOND_LETTER.fullmatch(match["text"] or ""):
         return ""
     return match.group(1)
+
+
+def plain_choice(answer: str) -> str:
+    """Return a choice without LaTeX wrappers, math delimiters and spacing commands, its white space folded.
+
+    Args:
+        answer: Content of a box, or the text of a choice.
+    """
+    text = (
+        _SPACING.sub(" ", _BIG_BRACKET.sub("", unicodedata.normalize("NFKC", answer)))
+        .replace("$", "")
+        .replace("**", "")
+    )
+    while (unwrapped := _WRAPPED.sub(r"\1", text)) != text:
+        text = unwrapped
+    return " ".join(text.split())
 
 
 def extract_answer(chain: str, task: str) -> str:

@@ -14,8 +14,10 @@ _HOMES = {
     "evaluate": "evaluation",
     "export_cache": "caching",
     "import_cache": "caching",
+    "list_benchmarks": "listing",
     "make_model": "models.factory",
     "prune_cache": "caching",
+    "show_benchmark": "listing",
 }
 
 __all__ = sorted(_HOMES)

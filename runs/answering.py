@@ -10,13 +10,16 @@ from typing import Any
 
 import dspy
 
+from metrics.sandbox.options import SandboxOptions
 from metrics.scorer import score
+from metrics.scores import Score
 from retrieval.caching.replay import asking_for
 from runs.benchmarks.question import Question
 from runs.contamination import Watch, contamination_kinds, watching
 from runs.journal import Journal, Record
 from runs.models.factory import Model
 from runs.retrieval_counts import retrieval_counts
+from runs.scoring import score_question, verdict_of
 from signatures.errors import SearchO1Error
 
 Done = Callable[[Record], None]
@@ -59,6 +62,7 @@ async def answer_all(
     concurrency: int,
     seed: int,
     on_done: Done,
+    sandbox: SandboxOptions | None = None,
 ) -> None:
     """Answer questions, at most `concurrency` at once; each finished one is in the journal before it is reported.
 
@@ -70,6 +74,7 @@ async def answer_all(
         concurrency: Chains in flight.
         seed: Run seed, part of each rollout id.
         on_done: Called with each record.
+        sandbox: How programs that answer code questions are run.
 
     Raises:
         DataError: The journal cannot be written.
@@ -78,7 +83,7 @@ async def answer_all(
 
     async def worker() -> None:
         for question, sample in queue:
-            record = await answer_one(program, model, question, sample, seed)
+            record = await answer_one(program, model, question, sample, seed, sandbox)
             await asyncio.to_thread(journal.append, record)
             on_done(record)
 
@@ -91,7 +96,9 @@ async def answer_all(
         raise errors.exceptions[0] from None
 
 
-async def answer_one(program: Any, model: Model, question: Question, sample: int, seed: int) -> Record:
+async def answer_one(
+    program: Any, model: Model, question: Question, sample: int, seed: int, sandbox: SandboxOptions | None = None
+) -> Record:
     """Answer and score one question; a failure becomes a record too.
 
     Args:
@@ -100,6 +107,7 @@ async def answer_one(program: Any, model: Model, question: Question, sample: int
         question: The question.
         sample: Number of the sample, from 0.
         seed: Run seed.
+        sandbox: How a program that answers a code question is run.
 
     Returns:
         The record: everything the journal, the scores and the traces are made from.
@@ -120,7 +128,22 @@ async def answer_one(program: Any, model: Model, question: Question, sample: int
         except Exception as error:
             # One question that trips over a bug must not take the others with it; it is counted under its own kind.
             found = {"finish": "error", "error": f"{type(error).__name__}: {error}", "error_kind": "unexpected"}
-    return make_record(question, sample, found, program.options.task, started, time.time(), watch)
+    ended = time.time()
+    result = await score_question(question, scored_chain(found), program.options.task, sandbox)
+    return make_record(question, sample, found, program.options.task, started, ended, watch, result)
+
+
+def scored_chain(found: dict[str, Any]) -> str:
+    """Return the chain that a question is judged by.
+
+    Args:
+        found: The prediction's fields, or `finish` of a failure.
+
+    Returns:
+        The direct chain where it stood in. A chain that broke off is wrong, whatever its partial text holds: empty.
+    """
+    broken = found.get("finish", "error") == "error"
+    return found.get("direct_reasoning") or ("" if broken else found.get("reasoning") or "")
 
 
 def make_record(
@@ -131,6 +154,7 @@ def make_record(
     started: float,
     ended: float,
     watch: Watch | None = None,
+    result: Score | None = None,
 ) -> Record:
     """Put together the record of a question.
 
@@ -142,6 +166,7 @@ def make_record(
         started: Time it began (seconds since the epoch).
         ended: Time it ended.
         watch: What was seen of the benchmark in searches and pages, or None if nobody looked.
+        result: Its score; None scores it here, which code cannot be.
 
     Returns:
         A plain dict that JSON can hold.
@@ -152,9 +177,7 @@ def make_record(
     events = found.get("events") or []
     flags = watch.flags() if watch is not None else []
     finish = found.get("finish", "error")
-    # A chain that broke off is wrong, whatever its partial text holds; a direct answer that stood in counts.
-    scored_chain = found.get("direct_reasoning") or ("" if finish == "error" else chain)
-    result = score(scored_chain, list(question.answers), task)
+    result = result or score(scored_chain(found), list(question.answers), task, question.choices)
     refined = [s for s in searches if s.get("outcome") in ("found", "said_none", "no_heading")]
     return {
         "id": question.id,
@@ -167,7 +190,11 @@ def make_record(
         "official_prediction": result.official_answer,
         "official": result.official,
         "strict": result.strict,
+        "headline": result.headline,
         "valid": bool(result.strict.get("valid", result.strict_answer != "")),
+        **verdict_of(result),
+        **({"choices": list(question.choices)} if question.choices else {}),
+        **({"choice_order": list(question.choice_order)} if question.choice_order else {}),
         "finish": finish,
         "error": found.get("error", ""),
         "error_kind": found.get("error_kind", ""),
@@ -213,4 +240,9 @@ def table_row(record: Record) -> dict[str, Any]:
         "pages_failed": sum((record.get("reads_failed") or {}).values()),
         "searches_failed": sum((record.get("searches_failed") or {}).values()),
     }
-    return {**row, "answers": " | ".join(record["answers"]), "correct": record["strict"]["em"] == 1.0, **scores}
+    return {**row, "answers": " | ".join(record["answers"]), "correct": is_right(record), **scores}
+
+
+def is_right(record: Record) -> bool:
+    """Say whether a record's strict headline metric is full; a journal of an earlier version has exact match."""
+    return bool(record["strict"][record.get("headline", "em")] == 1.0)

@@ -17,6 +17,7 @@ from runs.models.factory import Model, is_local, make_model
 from runs.models.weights import is_present
 from runs.retrieval_setup import Retrieval, Say
 from runs.settings import ModelSettings
+from signatures.templates import Task
 
 
 def assemble_model(
@@ -63,6 +64,7 @@ def assemble_options(
     benchmark: Benchmark | None,
     changes: dict[str, Any],
     *,
+    task: Task = "open_qa",
     paper: bool,
     seed: int,
     name: str,
@@ -75,6 +77,7 @@ def assemble_options(
         model: The language model.
         benchmark: The benchmark, or None for a file.
         changes: Options the user set, by name.
+        task: Task kind of the questions, unless the user set one.
         paper: Use the paper's settings as the base.
         seed: Run seed.
         name: Name of the benchmark or file.
@@ -86,21 +89,22 @@ def assemble_options(
     Raises:
         OptionError: An option is unknown or impossible.
     """
+    kind: Task = changes.get("task", task)
     if paper:
-        task = benchmark.task if benchmark is not None else changes.get("task", "open_qa")
         rest = {key: value for key, value in changes.items() if key != "task"}
-        single_hop = name in ("nq", "triviaqa")
+        multi_hop = benchmark.multi_hop if benchmark is not None else True
         base = paper_options(
             method,  # type: ignore[arg-type]
             model.profile,
-            task,
+            kind,
             benchmark=name,
-            multi_hop=not single_hop,
+            multi_hop=multi_hop,
         ).model_dump(exclude_unset=True)
         return make_options(None, **_merge({**base, "seed": seed}, rest, temperature))
     base = dict(COMPACT_OPTIONS) if model.profile.compact else {}
     if benchmark is not None:
-        base |= {**benchmark.options, "task": benchmark.task}
+        base |= benchmark.options
+    base["task"] = kind
     return make_options(None, **_merge({**base, "seed": seed}, changes, temperature))
 
 

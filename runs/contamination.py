@@ -31,7 +31,7 @@ class Watch:
     """
 
     def __init__(self, question: Question) -> None:
-        self._fingerprint = QuestionFingerprint(question.question, question.answers)
+        self._fingerprint = QuestionFingerprint(question.question, _answers(question))
         self._found: dict[tuple[str, bool], Flag] = {}
         self._queries: dict[str, str] = {}
         self.hits_blocked = 0
@@ -162,3 +162,10 @@ def contamination_kinds(record: Mapping[str, Any]) -> list[str]:
 
 def _gravity(flag: Flag) -> tuple[int, float]:
     return -KINDS.index(flag.kind), flag.overlap
+
+
+def _answers(question: Question) -> tuple[str, ...]:
+    """Return what a page that gives the answer away would say: the text of a choice, not its letter."""
+    letters = [ord(answer.upper()) - ord("A") for answer in question.answers if len(answer) == 1]
+    texts = tuple(question.choices[place] for place in letters if 0 <= place < len(question.choices))
+    return texts or question.answers

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import time
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from metrics.kinds import HEADLINE
+from metrics.sandbox.options import SandboxOptions
 from programs.fallback import WithFallback
 from programs.options import COMPACT_NOTE
 from programs.saving import CompiledProgram
@@ -19,6 +21,7 @@ from runs.answering import answer_all, pending, table_row
 from runs.assembly import assemble_model, assemble_options, assemble_program
 from runs.benchmarks.question import dataset_hash
 from runs.benchmarks.registry import QuestionSet, load_questions
+from runs.finished_run import Evaluation
 from runs.home import Home
 from runs.identity import run_facts, run_id
 from runs.journal import Journal, Record
@@ -27,40 +30,11 @@ from runs.printing import print_difference, print_scores
 from runs.progress import RunProgress
 from runs.replaying import REPLAY_SUFFIX, replay_report
 from runs.retrieval_setup import Retrieval, assemble_retrieval, cache_policy
+from runs.scoring import check_scoring
 from runs.settings import EvaluateSettings, make_settings
 from runs.summary import Summary, compare_records, summarise
 from runs.tracking import Tracker, read_note, write_note
 from signatures.errors import OptionError
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """One method's finished run.
-
-    Attributes:
-        id: The run's id.
-        method: The method.
-        folder: Folder with the journal, the summary and the run's facts.
-        records: One a (question, sample), in question order.
-        summary: The scores.
-        compiled: Name of the compiled program used, or empty.
-        mlflow_run: MLflow's run id, or empty.
-        seconds: Wall time of this start, without downloads.
-        answered: Questions answered by this start; the others were in the journal.
-        tracking_error: Why tracking stopped, or empty.
-    """
-
-    id: str
-    method: str
-    folder: Path
-    records: list[Record]
-    summary: Summary
-    compiled: str = ""
-    mlflow_run: str = ""
-    seconds: float = 0.0
-    answered: int = 0
-    tracking_error: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
 
 
 def evaluate(
@@ -105,6 +79,8 @@ class _Run:
         everything = load_questions(named, data=settings.data, split=settings.split)
         questions = self._chosen(everything)
         methods = settings.methods or (questions.benchmark.methods if questions.benchmark else ("search_o1",))
+        sandbox = SandboxOptions(unsafe=settings.unsafe_code)
+        check_scoring(settings.options.get("task", questions.task), sandbox)
         model = assemble_model(settings, self.home, self.say, policy=cache_policy(settings))
         retrieval = None
         if any(method != "direct" for method in methods):
@@ -129,7 +105,7 @@ class _Run:
         if not limit or limit >= len(everything.questions):
             return everything
         self.say(f"First {limit} of {len(everything.questions)} questions (all: --limit 0).")
-        return QuestionSet(everything.name, everything.split, everything.questions[:limit], benchmark)
+        return replace(everything, questions=everything.questions[:limit])
 
     def _one_method(
         self,
@@ -147,6 +123,8 @@ class _Run:
             model=model, retrieval=retrieval, compiled=compiled, fallback=settings.fallback,
         )  # fmt: skip
         recorded = run_id(facts)
+        # Not part of the identity: the hub's commit changes with a mere page too, and the data hash tells data apart.
+        facts["data_revision"] = questions.revision
         # A replay repeats what the recording did, so it must not find the recording's answers in its own journal.
         name = recorded + REPLAY_SUFFIX if settings.replay else recorded
         fresh = settings.fresh or settings.replay
@@ -166,9 +144,10 @@ class _Run:
         if settings.track and (work or not complete):
             tracker = self._tracker(method, folder, facts, compiled, known_run)
             self._start(tracker, method, name, facts, retrieval, finished)
+        headline = HEADLINE[facts["options"]["task"]]
         started = time.monotonic()
         try:
-            with RunProgress(method, len(work), finished, "em", self.console, shown=settings.progress) as progress:
+            with RunProgress(method, len(work), finished, headline, self.console, shown=settings.progress) as progress:
 
                 def on_done(record: Record) -> None:
                     progress.add(record)
@@ -178,7 +157,14 @@ class _Run:
                 concurrency = settings.concurrency or (8 if model.name.startswith("local/") else 64)
                 run_blocking(
                     answer_all(
-                        program, model, work, journal, concurrency=concurrency, seed=settings.seed, on_done=on_done
+                        program,
+                        model,
+                        work,
+                        journal,
+                        concurrency=concurrency,
+                        seed=settings.seed,
+                        on_done=on_done,
+                        sandbox=SandboxOptions(unsafe=settings.unsafe_code),
                     )
                 )
         except BaseException:
@@ -187,7 +173,7 @@ class _Run:
             raise
         seconds = time.monotonic() - started
         records = self._ordered(journal, questions)
-        summary = summarise(records)
+        summary = summarise(records, headline)
         self._write_summary(folder, summary, facts)
         if tracker is not None:
             files = [folder / "summary.json", *([compiled.path] if compiled else [])]
@@ -213,6 +199,7 @@ class _Run:
                 model,
                 questions.benchmark,
                 settings.options,
+                task=questions.task,
                 paper=settings.paper,
                 seed=settings.seed,
                 name=questions.name,
@@ -282,9 +269,9 @@ class _Run:
         print_scores(self.console, [(e.method, e.summary) for e in done])
         last = done[-1]
         for other in done[:-1]:
-            print_difference(
-                self.console, last.method, other.method, compare_records(last.records, other.records), "em (strict)"
-            )
+            metric = last.summary.headline
+            difference = compare_records(last.records, other.records, metric=metric)
+            print_difference(self.console, last.method, other.method, difference, f"{metric} (strict)")
         if self.settings.replay:
             for line in replay_report(self.home, [(e.method, e.id, e.records) for e in done]):
                 self.say(line)

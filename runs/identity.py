@@ -8,6 +8,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+from metrics.version import METRICS_VERSION
 from programs.saving import CompiledProgram, state_digest
 from runs.models.factory import Model
 from runs.retrieval_setup import Retrieval
@@ -59,6 +60,7 @@ def run_facts(
         "compiled": compiled.path.name if compiled else "",
         "retrieval": retrieval.identity if retrieval and method != "direct" else "",
         "fallback": fallback or "",
+        "metrics": METRICS_VERSION,
         "version": version("search-o1"),
     }
 

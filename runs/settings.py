@@ -86,6 +86,7 @@ class EvaluateSettings(ModelSettings, RetrievalSettings):
         seed: Run seed.
         fresh: Start anew instead of going on.
         options: Chain options by name.
+        unsafe_code: Run programs that answer code questions without isolation where none is to be had.
         track: Log to MLflow.
         experiment: MLflow experiment; empty means the benchmark's name.
         tracking_uri: MLflow store; None means the home folder's.
@@ -105,6 +106,7 @@ class EvaluateSettings(ModelSettings, RetrievalSettings):
     seed: int = 0
     fresh: bool = False
     options: dict[str, Any] = Field(default_factory=dict)
+    unsafe_code: bool = False
     track: bool = True
     experiment: str = ""
     tracking_uri: str | None = None

@@ -150,7 +150,7 @@ def build_programs(folder: Path) -> list[Path]:
     Returns:
         The files.
     """
-    train = list(QUICKSTART.load("train"))
+    train = list(QUICKSTART.load_split("train").questions)
     with tempfile.TemporaryDirectory() as scratch:
         library = _Library(Path(scratch))
         chains = [(q, steps) for q in train if (steps := worked(q, library)) is not None]

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from runs.benchmarks.question import Question, read_questions
+from runs.benchmarks.question import Question
+from runs.benchmarks.question_files import read_questions
 from runs.benchmarks.spec import Benchmark
 from signatures.errors import DataError
 

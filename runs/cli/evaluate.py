@@ -15,7 +15,7 @@ from runs.cli.options import chain_options, model_options, parse_changes, parse_
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Question file of your own (JSON or JSONL); BENCHMARK is then its label.",
+    help="Question file of your own (JSON, JSONL or Parquet); BENCHMARK is then its label.",
 )
 @click.option("--split", help="Split; by default the benchmark's test split.")
 @click.option("--limit", type=int, help="Only the first N questions; 0 means all.")
@@ -29,12 +29,20 @@ from runs.cli.options import chain_options, model_options, parse_changes, parse_
 @click.option("--seed", type=int, help="Run seed.")
 @click.option("--paper", is_flag=True, default=None, help="Run exactly as the authors did (see the README).")
 @click.option("--fallback", help="`generate`: where a method gives no valid answer, take the direct answer.")
+@click.option(
+    "--unsafe-code",
+    is_flag=True,
+    default=None,
+    help="Run model-written programs without isolation where this machine allows none.",
+)
 @click.option("--fresh", is_flag=True, default=None, help="Start anew instead of going on.")
 @click.option("--experiment", help="MLflow experiment; by default the benchmark's name.")
 @click.option("--tracking-uri", help="MLflow store; by default MLFLOW_TRACKING_URI or the home folder's.")
 @click.option("--no-track", is_flag=True, help="Do not log to MLflow.")
 def command(**given: Any) -> None:
     """Evaluate methods on a benchmark or a question file.
+
+    BENCHMARK is a name (`search-o1 benchmarks` lists them) or a Python file of your own that defines one.
 
     The same command goes on where a killed one stopped. Scores stand beside their 95 % intervals, failed questions
     count as wrong, and several methods are compared question by question.

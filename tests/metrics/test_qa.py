@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.qa import official_qa, score_open_qa, strict_qa
+from metrics.qa import official_qa, strict_qa
+from metrics.scorer import score
 from signatures.markup import BEGIN_SEARCH_RESULT, END_SEARCH_RESULT
 
 answers = st.lists(
@@ -104,11 +105,11 @@ def test_more_labels_never_lower_a_score(prediction: str, labels: list[str], mor
 
 def test_the_families_read_their_own_answer() -> None:
     chain = f"\\boxed{{Paris}}\n{BEGIN_SEARCH_RESULT}\\boxed{{Lyon}}{END_SEARCH_RESULT}"
-    result = score_open_qa(chain, ["Paris"])
+    result = score(chain, ["Paris"], "open_qa")
     assert (result.official_answer, result.strict_answer, result.headline) == ("Lyon", "Paris", "em")
     assert (result.official["em"], result.strict["em"]) == (0.0, 1.0)
 
 
 def test_a_chain_without_an_answer_is_wrong_and_not_valid() -> None:
-    result = score_open_qa("", ["Paris"])
+    result = score("", ["Paris"], "open_qa")
     assert result.official == result.strict == {"em": 0.0, "acc": 0.0, "f1": 0.0, "valid": 0.0}

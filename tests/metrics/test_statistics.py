@@ -1,32 +1,33 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from metrics.normalise import normalise_strict
+from metrics.intervals import bootstrap, mirrored_bootstrap
 from metrics.statistics import (
-    avg_at_k,
     clustered_mean_with_error,
-    majority_at_k,
+    maj_at_k_with_error,
     mean_with_error,
-    paired_difference,
-    pass_at_k,
+    pass_at_k_with_error,
 )
 from signatures.errors import OptionError
 
 outcomes = st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=60)
 graded = st.lists(st.floats(-100, 100), min_size=2, max_size=30)
-pairs = st.lists(
-    st.tuples(st.floats(0, 1), st.floats(0, 1)) | st.tuples(st.sampled_from([0, 1]), st.sampled_from([0, 1])),
-    min_size=2,
-    max_size=40,
-)
-binary_pairs = st.lists(st.tuples(st.sampled_from([0, 1]), st.sampled_from([0, 1])), min_size=1, max_size=60)
+few_examples = settings(max_examples=30, deadline=None)
+
+
+def f1_scores(n: int, seed: int = 7) -> list[float]:
+    """Return scores as F1 gives them: many 0, some 1, few values between."""
+    generator = np.random.default_rng(seed)
+    kind = generator.choice(3, n, p=[0.5, 0.25, 0.25])
+    between = generator.choice([0.2, 0.25, 0.29, 0.33, 0.4, 0.5, 0.57, 0.67, 0.8], n)
+    return [float(x) for x in np.where(kind == 0, 0.0, np.where(kind == 1, 1.0, between))]
 
 
 @given(outcomes)
@@ -38,13 +39,70 @@ def test_wilson_stays_within_0_and_1_holds_the_share_and_agrees_with_scipy(value
     assert (estimate.low, estimate.high) == pytest.approx((known.low, known.high), abs=1e-9)
 
 
+def test_wilson_of_a_published_example() -> None:
+    # Newcombe 1998, Statistics in Medicine 17:857-872, table I, method 3: 81 of 263.
+    estimate = mean_with_error([1] * 81 + [0] * 182)
+    assert (estimate.low, estimate.high) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+
+
+@few_examples
 @given(graded.filter(lambda values: not set(values) <= {0, 1}))
-def test_graded_outcomes_get_students_interval(values: list[float]) -> None:
+def test_graded_outcomes_get_a_bootstrap_interval_within_their_range(values: list[float]) -> None:
     estimate = mean_with_error(values)
-    error = stats.sem(values)
-    assert estimate.standard_error == pytest.approx(error, abs=1e-9)
-    assert estimate.high - estimate.mean == pytest.approx(stats.t.ppf(0.975, len(values) - 1) * error, abs=1e-6)
-    assert estimate.low + estimate.high == pytest.approx(2 * estimate.mean, abs=1e-9)
+    assert estimate.standard_error == pytest.approx(stats.sem(values), abs=1e-9)
+    slack = 1e-9
+    assert min(values) - slack <= estimate.low <= estimate.mean <= estimate.high <= max(values) + slack
+
+
+@few_examples
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=40), st.randoms())
+def test_the_bootstrap_is_the_same_every_time_and_in_any_order(values: list[float], random) -> None:
+    shuffled = list(values)
+    random.shuffle(shuffled)
+    assert bootstrap(shuffled) == bootstrap(values)
+
+
+@pytest.mark.parametrize("n", [60, 500])
+def test_the_bootstrap_agrees_with_scipys_and_with_student(n: int) -> None:
+    values = f1_scores(n)
+    low, high = bootstrap(values)
+    known = stats.bootstrap((values,), np.mean, method="percentile", rng=np.random.default_rng(1), n_resamples=9999)
+    width = known.confidence_interval.high - known.confidence_interval.low
+    assert low == pytest.approx(known.confidence_interval.low, abs=0.05 * width)
+    assert high == pytest.approx(known.confidence_interval.high, abs=0.05 * width)
+    student = stats.t.interval(0.95, n - 1, loc=np.mean(values), scale=stats.sem(values))
+    assert high - low == pytest.approx(student[1] - student[0], rel=0.05)
+
+
+@pytest.mark.parametrize("n", [25, 50])
+def test_an_interval_of_95_percent_holds_the_truth_95_times_in_a_hundred(n: int) -> None:
+    truth = float(np.mean(f1_scores(400_000, seed=0)))
+    held = 0
+    for seed in range(1, 301):
+        low, high = bootstrap(f1_scores(n, seed))
+        held += low <= truth <= high
+    # Three standard errors of a share of 0.95 among 300.
+    assert held / 300 >= 0.95 - 3 * 0.0126
+
+
+def test_the_bootstrap_of_many_different_values_and_of_few_is_the_same_bootstrap() -> None:
+    few = [0.0] * 250 + [0.4] * 130 + [1.0] * 120
+    nearly_the_same = [value + 1e-9 * i for i, value in enumerate(few)]
+    assert bootstrap(few) == pytest.approx(bootstrap(nearly_the_same), abs=0.003)
+
+
+def test_what_is_all_alike_or_not_finite_has_its_own_interval() -> None:
+    assert bootstrap([0.5, 0.5, 0.5]) == (0.5, 0.5)
+    assert all(math.isnan(x) for x in (*bootstrap([0.5]), *bootstrap([]), *bootstrap([0.5, math.nan])))
+    broken = mean_with_error([0.5, math.nan, 1.0])
+    assert all(math.isnan(x) for x in (broken.mean, broken.standard_error, broken.low, broken.high))
+
+
+@few_examples
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=30))
+def test_the_mirrored_bootstrap_turns_round_with_the_sides(differences: list[float]) -> None:
+    low, high = mirrored_bootstrap(differences)
+    assert mirrored_bootstrap([-d for d in differences]) == (-high, -low)
 
 
 def test_booleans_are_outcomes() -> None:
@@ -70,82 +128,27 @@ def test_samples_of_one_question_count_as_one_question() -> None:
     assert clustered_mean_with_error([]).n == 0
 
 
-@given(pairs)
-def test_swapping_the_runs_turns_the_difference_round(values: list[tuple[float, float]]) -> None:
-    a, b = [x for x, _ in values], [y for _, y in values]
-    forth, back = paired_difference(a, b), paired_difference(b, a)
-    assert forth.difference == -back.difference
-    assert (forth.low, forth.high) == (-back.high, -back.low)
-    assert (forth.only_a, forth.only_b) == (back.only_b, back.only_a)
-    assert forth.mcnemar_p == back.mcnemar_p
-    assert forth.standard_error == back.standard_error
-    assert forth.low <= forth.difference <= forth.high
+def test_the_clustered_error_is_that_of_a_regression_on_a_constant_with_clusters() -> None:
+    # For clusters of one size the clustered variance (Miller 2024, equation 4) is the sum over clusters of the squared
+    # sums of deviations over the squared number of samples, times clusters / (clusters - 1) for the small sample.
+    samples = np.random.default_rng(3).binomial(1, 0.4, (40, 5)).astype(float)
+    deviations = samples - samples.mean()
+    variance = (deviations.sum(axis=1) ** 2).sum() / samples.size**2 * 40 / 39
+    found = clustered_mean_with_error(samples.tolist())
+    assert (found.mean, found.standard_error) == pytest.approx((samples.mean(), math.sqrt(variance)))
 
 
-@given(binary_pairs)
-def test_mcnemar_is_the_exact_binomial_test(values: list[tuple[int, int]]) -> None:
-    result = paired_difference([x for x, _ in values], [y for _, y in values])
-    disagreements = result.only_a + result.only_b
-    known = stats.binomtest(result.only_a, disagreements, 0.5).pvalue if disagreements else 1.0
-    assert result.mcnemar_p == pytest.approx(known)
-    assert -1 <= result.low <= result.difference <= result.high <= 1
+def test_pass_at_k_over_questions() -> None:
+    found = pass_at_k_with_error([[1, 0, 0, 0], [0, 0, 0, 0], [True, True, False, False]], 2)
+    assert (found.mean, found.n) == (pytest.approx((1 / 2 + 0 + 5 / 6) / 3), 3)
+    assert pass_at_k_with_error([[1.0], [0.5]], 1) == mean_with_error([1, 0])
+    assert pass_at_k_with_error([], 4).n == 0
+    with pytest.raises(OptionError, match="n=1, c=1, k=2; draw at least k samples"):
+        pass_at_k_with_error([[1, 0], [1]], 2)
 
 
-def test_a_clear_win_is_significant_and_many_disagreements_are_no_trouble() -> None:
-    result = paired_difference([1] * 1500 + [0] * 500, [0] * 1500 + [1] * 500)
-    assert result.mcnemar_p is not None
-    assert result.mcnemar_p < 1e-9
-    assert result.difference == 0.5
-    assert result.low > 0.4
-
-
-def test_graded_pairs_have_no_mcnemar_but_count_who_was_better() -> None:
-    result = paired_difference([0.5, 1.0, 0.2], [0.25, 1.0, 0.4])
-    assert result.mcnemar_p is None
-    assert (result.only_a, result.only_b) == (1, 1)
-    assert result.to_dict()["n"] == 3
-
-
-def test_no_pairs_give_nan_and_unequal_runs_are_refused() -> None:
-    nothing = paired_difference([], [])
-    assert math.isnan(nothing.difference)
-    assert (nothing.n, nothing.mcnemar_p) == (0, None)
-    with pytest.raises(OptionError, match="3 outcomes with 2"):
-        paired_difference([1, 0, 1], [1, 0])
-
-
-@given(st.integers(1, 8).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
-def test_pass_at_k_is_the_share_of_subsets_with_a_right_sample(counts: tuple[int, int, int]) -> None:
-    n, c, k = counts
-    subsets = list(combinations([True] * c + [False] * (n - c), k))
-    assert pass_at_k(n, c, k) == pytest.approx(sum(any(subset) for subset in subsets) / len(subsets))
-
-
-@pytest.mark.parametrize(("n", "c", "k"), [(1, 2, 1), (2, -1, 1), (2, 1, 3), (2, 1, 0)])
-def test_impossible_counts_are_refused(n: int, c: int, k: int) -> None:
-    with pytest.raises(OptionError, match=f"n={n}, c={c}, k={k}"):
-        pass_at_k(n, c, k)
-
-
-def test_avg_at_k() -> None:
-    assert avg_at_k([1, 0, 0, 1]) == 0.5
-    assert math.isnan(avg_at_k([]))
-
-
-@pytest.mark.parametrize(
-    ("answers", "winner"),
-    [
-        ([], ""),
-        (["", " "], ""),
-        (["a", "b", "b"], "b"),
-        (["b", "a"], "b"),
-        (["", "", "a"], "a"),
-        (["b", "a", "a", "b"], "b"),
-    ],
-)
-def test_the_majority_wins_and_the_first_seen_breaks_ties(answers: list[str], winner: str) -> None:
-    assert majority_at_k(answers) == winner
-
-
-def test_a_key_tells_which_answers_are_the_same() -> None:
-    assert majority_at_k(["Lyon", "The Paris", "paris"], key=normalise_strict) == "The Paris"
+def test_maj_at_k_over_questions() -> None:
+    found = maj_at_k_with_error([["Paris", "paris", "Lyon"], ["1", "2"], []], [[1, 1, 0], [0, 1], []])
+    assert (found.mean, found.n) == (0.75, 2)
+    with pytest.raises(OptionError, match="not 1, 2"):
+        maj_at_k_with_error([["a"]], [[1], [0]])

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from runs.benchmarks.question import Question, dataset_hash, read_questions
+from runs.benchmarks.question import Question, dataset_hash
+from runs.benchmarks.question_files import read_questions
 from runs.benchmarks.registry import find_benchmark, load_questions
 from signatures.errors import DataError, OptionError
 

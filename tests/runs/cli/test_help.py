@@ -75,7 +75,7 @@ def test_the_version_is_told() -> None:
         (["evaluate", "--limit", "-1"], 2, "Error: Option limit = -1"),
         (["ask"], 2, "Missing argument 'QUESTION'"),
         (["benchmarks", "show", "nq2"], 2, "Error: Unknown benchmark 'nq2'"),
-        (["index", "search", "nothing", "query"], 2, "Error: There is no index in"),
+        (["index", "search", "nothing", "query"], 2, "Error: There is no index"),
         (["index", "build", "mine", "nowhere.jsonl"], 2, "nowhere.jsonl"),
         (["index", "build", "../up", "nowhere.jsonl"], 2, "'../up' cannot name a corpus"),
         (["serve"], 2, "Error: No NVIDIA GPU was found"),

@@ -1,0 +1,67 @@
+"""Scoring a question's chain by its task kind: compared as text, as mathematics, or run as a program."""
+
+from __future__ import annotations
+
+from metrics.code import score_code_async
+from metrics.code_verdicts import CodeScore
+from metrics.sandbox.isolation import choose_backend
+from metrics.sandbox.options import SandboxOptions
+from metrics.scorer import score, score_async
+from metrics.scores import Score
+from runs.benchmarks.question import Question
+from signatures.errors import DataError
+
+
+def check_scoring(task: str, sandbox: SandboxOptions) -> None:
+    """Make sure that answers of a kind can be scored here, before anything is paid for.
+
+    Args:
+        task: Task kind.
+        sandbox: How programs are run.
+
+    Raises:
+        SandboxError: Programs have to be run, and cannot be isolated here.
+    """
+    if task == "code":
+        choose_backend(sandbox)
+
+
+async def score_question(question: Question, chain: str, task: str, sandbox: SandboxOptions | None = None) -> Score:
+    """Score a chain without holding up the event loop.
+
+    Args:
+        question: The question, with its labels, choices or tests.
+        chain: The whole chain; empty for a question that failed, which is wrong.
+        task: Task kind.
+        sandbox: How programs are run; None is the default of `SandboxOptions`.
+
+    Returns:
+        The score in both families.
+
+    Raises:
+        DataError: A code question has no tests.
+        SandboxError: Programs cannot be isolated here.
+        JudgeError: math-verify cannot be started.
+    """
+    if task == "code":
+        if question.tests is None:
+            raise DataError(f"Question {question.id!r} has no tests to run its program on (public_test_cases).")
+        return await score_code_async(chain, question.tests.read(), sandbox=sandbox)
+    if task == "math":
+        return await score_async(chain, list(question.answers), task)
+    # Microseconds: handing it to a thread would cost more.
+    return score(chain, list(question.answers), task, question.choices)
+
+
+def verdict_of(result: Score) -> dict[str, str]:
+    """Return why a program passed or failed, for the record; empty for other kinds.
+
+    Args:
+        result: The score.
+
+    Returns:
+        `verdict` (see `metrics.code_verdicts.REASONS`) and `coverage` (which tests were there), or nothing.
+    """
+    if not isinstance(result, CodeScore):
+        return {}
+    return {"verdict": result.reason, "coverage": result.coverage}
