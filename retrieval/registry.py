@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from retrieval.base import Reader, Search
+from retrieval.typed_options import typed_options
 from signatures.errors import OptionError
 
 
@@ -45,7 +47,8 @@ class Backend:
             The backend or reader.
 
         Raises:
-            OptionError: It does not take one of the options, or needs one that is missing.
+            OptionError: It does not take one of the options, or needs one that is missing, or a value is of the wrong
+                type.
         """
         known = self.options()
         for option in options:
@@ -54,7 +57,20 @@ class Backend:
         for option, parameter in known.items():
             if parameter.default is inspect.Parameter.empty and option not in options:
                 raise OptionError(f"{name!r} needs the option {option!r}.")
-        return self._load()(**options)
+        made = self._load()
+        return made(**typed_options(name, made, options))
+
+    def missing(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the environment variables that it cannot do without and that nothing sets.
+
+        Args:
+            options: Its options; `key` stands for the variable of a key, `endpoint` for that of an address.
+        """
+        return tuple(
+            variable
+            for variable in self.needs
+            if not options.get("key" if is_key(variable) else "endpoint") and not os.environ.get(variable, "").strip()
+        )
 
     def _load(self) -> Any:
         return getattr(importlib.import_module(self.module), self.factory)
@@ -117,7 +133,7 @@ READERS: dict[str, Backend] = {
 }
 
 
-def make_search(name: str, **options: Any) -> Search:
+def make_search(name: str, /, **options: Any) -> Search:
     """Make a search backend.
 
     Args:
@@ -128,7 +144,7 @@ def make_search(name: str, **options: Any) -> Search:
         The backend; nothing is opened or connected yet.
 
     Raises:
-        OptionError: The name or an option is unknown, or a needed one is missing.
+        OptionError: The name or an option is unknown, a needed one is missing, or a value is of the wrong type.
     """
     family, colon, provider = name.partition(":")
     if colon and family == "litellm":
@@ -137,7 +153,7 @@ def make_search(name: str, **options: Any) -> Search:
     return cast(Search, _find(SEARCHES, name, "search backend").make(name, options))
 
 
-def make_reader(name: str, **options: Any) -> Reader:
+def make_reader(name: str, /, **options: Any) -> Reader:
     """Make a page reader.
 
     Args:
@@ -148,9 +164,24 @@ def make_reader(name: str, **options: Any) -> Reader:
         The reader; nothing is opened or connected yet.
 
     Raises:
-        OptionError: The name or an option is unknown, or a needed one is missing.
+        OptionError: The name or an option is unknown, a needed one is missing, or a value is of the wrong type.
     """
     return cast(Reader, _find(READERS, name, "page reader").make(name, options))
+
+
+def is_key(variable: str) -> bool:
+    """Tell whether an environment variable holds a key rather than an address."""
+    return variable.endswith("KEY")
+
+
+def find_search(name: str) -> Backend:
+    """Return what is registered for the name of a search backend, `litellm:PROVIDER` included.
+
+    Raises:
+        OptionError: The name is unknown.
+    """
+    family, colon, _ = name.partition(":")
+    return _find(SEARCHES, family if colon and family == "litellm" else name, "search backend")
 
 
 def _find(registry: Mapping[str, Backend], name: str, what: str) -> Backend:

@@ -15,6 +15,7 @@ from signatures.errors import OptionError
 
 __all__ = ["Holding", "Imported", "Pruned", "cache_stats", "export_cache", "import_cache", "prune_cache"]
 
+MOST_BYTES = 2**62
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _BYTES = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000, "t": 1_000_000_000_000}
 
@@ -133,4 +134,5 @@ def parse_bytes(given: str | int) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", str(given).strip().lower())
     if match is None:
         raise OptionError(f"{given!r} is no size; write for example 500MB or 2GB.")
-    return int(float(match[1]) * _BYTES[match[2]])
+    # Beyond what a disk holds every number means the same.
+    return int(min(float(match[1]) * _BYTES[match[2]], MOST_BYTES))

@@ -15,7 +15,7 @@ from retrieval.cache import Cache, CachePolicy
 from retrieval.cached import CachedReader, CachedSearch
 from retrieval.corpus.modes import CorpusSearch
 from retrieval.fused import reader_beside
-from retrieval.registry import READERS, SEARCHES, make_reader, make_search
+from retrieval.registry import READERS, SEARCHES, find_search, is_key, make_reader, make_search
 from runs.benchmarks.spec import Benchmark
 from runs.caching import parse_age
 from runs.home import Home
@@ -23,6 +23,12 @@ from runs.settings import RetrievalSettings, split_names
 from signatures.errors import OptionError
 
 Say = Callable[[str], None]
+
+_LOCAL_OPTIONS = {
+    "directory": "--index or --corpus",
+    "mode": "--mode",
+    "embeddings_url": "--embeddings-url",
+}
 
 SHOWN_PROBLEMS = 3
 """Malformed lines and files of a corpus that are shown one by one."""
@@ -61,12 +67,15 @@ def assemble_retrieval(
         Search and reader.
 
     Raises:
-        OptionError: Backend or reader are unknown, or `local` has neither corpus nor index.
+        OptionError: Backend or reader are unknown, a key or address is not set, an option has no use here, or `local`
+            has neither corpus nor index.
         SearchO1Error: The corpus is bad.
     """
     names = split_names(settings.search)
     if not names:
         raise OptionError(f"No search backend is named; known are: {', '.join(sorted(SEARCHES))}.")
+    # Whatever can be wrong is found before a corpus is indexed and a model asked.
+    webs = {name: _backend(name, names, settings) for name in names if name != "local"}
     cache = Cache(home.cache, cache_policy(settings)) if settings.cached or settings.replay else None
     corpus_hash, directory = "", None
     if "local" in names:
@@ -74,7 +83,10 @@ def assemble_retrieval(
 
         directory = index_directory(settings, home, say, benchmark)
         corpus_hash = open_info(directory).corpus_hash
-    searches = [_cached_search(_backend(name, names, settings, directory), cache, settings) for name in names]
+    searches = [
+        _cached_search(webs[name] if name in webs else _local(names, settings, directory), cache, settings)
+        for name in names
+    ]
     search = searches[0]
     if len(searches) > 1:
         from retrieval.fused import FusedSearch
@@ -187,16 +199,30 @@ def index_directory(settings: RetrievalSettings, home: Home, say: Say, benchmark
 
 def _known_index(name: str, home: Home) -> Path:
     directory = home.indexes / name
-    if not directory.is_dir():
+    if not name.strip(". ") or Path(name).name != name or not directory.is_dir():
         known = ", ".join(sorted(p.name for p in home.indexes.glob("[!.]*") if p.is_dir())) or "none yet"
         raise OptionError(f"No index {name!r}; there are: {known}. Build one: search-o1 index build {name} FILE")
     return directory
 
 
-def _backend(name: str, names: Sequence[str], settings: RetrievalSettings, directory: Path | None) -> Search:
+def _backend(name: str, names: Sequence[str], settings: RetrievalSettings) -> Search:
+    backend = find_search(name)
     options = options_of(name, names, settings.search_options, "--search-option")
-    if name != "local":
-        return make_search(name, **options)
+    # A replay calls nobody, but the address is part of what is looked up.
+    missing = [variable for variable in backend.missing(options) if not (settings.replay and is_key(variable))]
+    if missing:
+        raise OptionError(
+            f"{name}: the environment variable {missing[0]} is not set; it is needed for {backend.summary}. "
+            f"`search-o1 doctor --search {name}` says whether it works."
+        )
+    return make_search(name, **options)
+
+
+def _local(names: Sequence[str], settings: RetrievalSettings, directory: Path | None) -> Search:
+    options = options_of("local", names, settings.search_options, "--search-option")
+    for option, instead in _LOCAL_OPTIONS.items():
+        if option in options:
+            raise OptionError(f"--search-option {option!r} is set by {instead} in this program.")
     local: dict[str, Any] = {"directory": directory, "mode": settings.mode}
     if settings.embeddings_url is not None:
         local["embeddings_url"] = settings.embeddings_url
@@ -213,6 +239,11 @@ def _cached_search(search: Search, cache: Cache | None, settings: RetrievalSetti
 def _reader(settings: RetrievalSettings, search: Search, cache: Cache | None) -> Reader:
     named = split_names(settings.reader or "corpus")
     if set(named) == {"corpus"} and isinstance(search, CorpusSearch):
+        if settings.reader_options:
+            option = next(iter(settings.reader_options))
+            raise OptionError(
+                f"--reader-option {option!r}: only the local index is read in this run, which takes none."
+            )
         return search.reader()
     names = tuple(name for name in named if name != "corpus") or ("web",)
     readers = [_named_reader(name, names, settings) for name in names]

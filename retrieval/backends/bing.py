@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from retrieval.backends.environment import optional_setting, rate_of, require_setting, shown_url
+from retrieval.backends.refusals import explain
+from retrieval.backends.shape import Record, records, shape_error, text_field, web_hits
 from retrieval.base import Hit
 from retrieval.http.client import HttpClient, Limits
 from retrieval.passages import strip_tags
@@ -15,6 +17,9 @@ from signatures.errors import SearchError
 
 MOST_PER_REQUEST = 50
 """The API gives no more results than this in one reply."""
+
+_REFUSED = "the key is not accepted; check BING_KEY"
+_FIELDS = frozenset({"_type", "queryContext", "rankingResponse", "webPages"})
 
 
 class BingSearch:
@@ -71,7 +76,7 @@ class BingSearch:
             )
         except SearchError as error:
             if error.status != 410:
-                raise
+                raise explain(error, what, {401: _REFUSED, 403: _REFUSED}) from error
             raise SearchError(
                 f"bing: {what} failed: the endpoint answers 410, it is retired (Microsoft closed its own in August "
                 "2025). Set BING_ENDPOINT to a proxy that speaks Bing v7, or choose another search backend.",
@@ -79,7 +84,7 @@ class BingSearch:
                 status=410,
                 body=error.body,
             ) from error
-        return self._parse(reply, what)[:k]
+        return web_hits(self._parse(reply, what), k)
 
     def identity(self) -> str:
         """Return endpoint, market and language."""
@@ -87,27 +92,21 @@ class BingSearch:
         return f"{self.name}:{endpoint}:{self.market}:{self.language}"
 
     def _parse(self, reply: Any, what: str) -> list[Hit]:
-        try:
-            # A query without results has no `webPages`.
-            pages = reply.get("webPages") or {}
-            records = pages.get("value") or []
-            hits = [_hit(record) for record in records]
-        except (AttributeError, TypeError) as error:
-            raise SearchError(
-                f"bing: {what} failed: the reply does not have the shape of Bing v7.", provider=self.name, status=200
-            ) from error
-        return [hit for hit in hits if hit.url]
+        # A query without results has no `webPages`, but still says what was asked; a proxy's own complaint does not.
+        if not isinstance(reply, dict) or not _FIELDS & reply.keys():
+            raise shape_error(self.name, what, "Bing v7")
+        pages = reply.get("webPages") or {}
+        found = records(pages.get("value")) if isinstance(pages, dict) else None
+        if found is None:
+            raise shape_error(self.name, what, "Bing v7")
+        return [_hit(record) for record in found]
 
 
-def _hit(record: Any) -> Hit:
-    def text(name: str) -> str:
-        value = record.get(name)
-        return value if isinstance(value, str) else ""
-
+def _hit(record: Record) -> Hit:
     return Hit(
-        title=strip_tags(text("name")),
-        url=text("url"),
-        snippet=strip_tags(text("snippet")),
-        date=text("datePublished").partition("T")[0],
-        site=text("siteName"),
+        title=strip_tags(text_field(record, "name")),
+        url=text_field(record, "url"),
+        snippet=strip_tags(text_field(record, "snippet")),
+        date=text_field(record, "datePublished").partition("T")[0],
+        site=text_field(record, "siteName"),
     )

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from signatures.errors import OptionError
+
 SHOWN_CHARS = 2_000
 """A part of a key is kept readable up to this many characters."""
 
@@ -53,8 +55,14 @@ def without_credentials(url: str) -> str:
 
     Returns:
         Scheme, host, port and path, no slash at the end.
+
+    Raises:
+        OptionError: It is no URL.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise OptionError(f"The address of a server is not a valid URL: {error}.") from error
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
 
 

@@ -140,7 +140,7 @@ class HttpClient:
         try:
             return json.loads(reply.body)
         except (ValueError, RecursionError) as error:
-            failure = Failure("http", "the reply is not valid JSON", reply.status, reply_start(reply.body))
+            failure = Failure("http", _no_json(reply.body), reply.status, reply_start(reply.body))
             raise self._to_error(failure, what, 1, options.get("secrets", ())) from error
 
     async def _in_turn(self, bucket: Bucket, request: Request) -> Reply | Failure:
@@ -178,6 +178,13 @@ class HttpClient:
     def _to_error(self, failure: Failure, what: str, attempts: int, secrets: tuple[str, ...]) -> RetrievalError:
         secrets = (*secrets, *proxy_secrets())
         return to_error(failure, self.error, self.provider, what, attempts=attempts, secrets=secrets)
+
+
+def _no_json(body: bytes) -> str:
+    if not body.strip():
+        return "the reply is empty, not valid JSON"
+    page = " (a login or error page?)" if body.lstrip().startswith(b"<") else ""
+    return f"the reply is not valid JSON{page}"
 
 
 def _server(url: str) -> str:
