@@ -14,14 +14,22 @@ from xml.sax.saxutils import escape
 import grimp
 
 PACKAGES = ("runs", "programs", "metrics", "signatures", "retrieval")
-LEAVES = ("signatures.markup", "signatures.errors", "metrics.extraction")
-PLACES = {
-    "runs": (40, 70, 900),
-    "programs": (320, 270, 260),
-    "metrics": (40, 480, 280),
-    "signatures": (350, 480, 280),
-    "retrieval": (660, 480, 280),
+LEAVES = (
+    "signatures.markup",
+    "signatures.errors",
+    "metrics.extraction",
+    "metrics.contamination",
+    "metrics.benchmark_hosts",
+)
+COLUMNS = {
+    "runs": (40, 900),
+    "programs": (356, 250),
+    "metrics": (40, 280),
+    "signatures": (350, 280),
+    "retrieval": (660, 280),
 }
+"""Left edge and width of each box; heights and rows follow from what is in them."""
+
 SAYS = {
     "runs": "what a person starts",
     "programs": "how the model is asked",
@@ -30,6 +38,7 @@ SAYS = {
     "retrieval": "where knowledge comes from",
 }
 LINE = 17
+GAP = 70
 TARGET = Path(__file__).parent / "architecture.svg"
 
 
@@ -41,6 +50,15 @@ def wrap(names: list[str], width: int) -> list[str]:
             lines.append("")
         lines[-1] += (", " if lines[-1] else "") + name
     return lines
+
+
+def modules(graph: grimp.ImportGraph, package: str) -> list[str]:
+    """Return the modules of a package by name, and the packages inside it as `name/`."""
+    inside = sorted({module.split(".")[1] for module in graph.modules if module.startswith(package + ".")})
+    folders = {
+        module.split(".")[1] for module in graph.modules if module.startswith(package + ".") and module.count(".") > 1
+    }
+    return [f"{name}/" if name in folders else name for name in inside]
 
 
 def draw() -> str:
@@ -57,44 +75,49 @@ def draw() -> str:
                 leaf_uses[source] += 1
             else:
                 arrows[source, target] += 1
+    lines = {package: wrap(modules(graph, package), COLUMNS[package][1] // 7) for package in PACKAGES}
+    heights = {package: 40 + LINE * len(lines[package]) for package in PACKAGES}
+    middle = 70 + heights["runs"] + GAP
+    bottom = middle + heights["programs"] + GAP
+    rows = {"runs": 70, "programs": middle, "metrics": bottom, "signatures": bottom, "retrieval": bottom}
+    below = bottom + max(heights[package] for package in ("metrics", "signatures", "retrieval"))
     parts = [
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 980 720" font-family="sans-serif" font-size="13">',
-        '<rect width="980" height="720" fill="#ffffff"/>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 980 {below + 70}" font-family="sans-serif" '
+        'font-size="13">',
+        f'<rect width="980" height="{below + 70}" fill="#ffffff"/>',
         '<text x="40" y="40" font-size="20">Search-o1: packages and their imports</text>',
         '<defs><marker id="tip" markerWidth="9" markerHeight="9" refX="8" refY="4" orient="auto">',
         '<path d="M0,0 L8,4 L0,8 z" fill="#334"/></marker></defs>',
     ]
-    boxes = {}
     for package in PACKAGES:
-        x, y, width = PLACES[package]
-        names = sorted({".".join(m.split(".")[1:3]) for m in graph.modules if m.startswith(package + ".")})
-        lines = wrap(
-            [n for n in names if "." not in n or n.split(".")[0] in ("models", "cli", "benchmarks", "serving")],
-            width // 7,
-        )
-        height = 40 + LINE * len(lines)
-        boxes[package] = (x, y, width, height)
-        parts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6" fill="#eef3fa" stroke="#334"/>')
+        (x, width), y = COLUMNS[package], rows[package]
         parts.append(
-            f'<text x="{x + 10}" y="{y + 22}" font-size="12" font-weight="bold">{package}/ - {SAYS[package]}</text>'
+            f'<rect x="{x}" y="{y}" width="{width}" height="{heights[package]}" rx="6" fill="#eef3fa" stroke="#334"/>'
         )
-        for i, line in enumerate(lines):
+        parts.append(f'<text x="{x + 10}" y="{y + 22}" font-size="12" font-weight="bold">{package}/</text>')
+        parts.append(f'<text x="{x + 90}" y="{y + 22}" font-size="12">{SAYS[package]}</text>')
+        for i, line in enumerate(lines[package]):
             parts.append(f'<text x="{x + 10}" y="{y + 42 + LINE * i}" fill="#223" font-size="12">{escape(line)}</text>')
     for (source, target), count in sorted(arrows.items()):
-        sx, sy, sw, sh = boxes[source]
-        tx, ty, tw, _ = boxes[target]
-        x1 = x2 = tx + tw - 30 if source == "runs" and target != "programs" else tx + tw // 2
-        if (source, target) == ("programs", "retrieval"):
+        (sx, sw), (tx, tw) = COLUMNS[source], COLUMNS[target]
+        x1 = x2 = tx + tw // 2
+        if (source, target) == ("runs", "signatures"):
+            # Beside the box of programs, which stands between the two.
+            x1 = x2 = tx + tw - 12
+        elif (source, target) == ("programs", "retrieval"):
             x1, x2 = sx + sw - 10, tx + 40
+        elif (source, target) == ("programs", "signatures"):
+            x1 = x2 = sx + sw // 2
         parts.append(
-            f'<line x1="{x1}" y1="{sy + sh}" x2="{x2}" y2="{ty - 2}" stroke="#334" stroke-width="1.5" '
-            f'marker-end="url(#tip)"/>'
+            f'<line x1="{x1}" y1="{rows[source] + heights[source]}" x2="{x2}" y2="{rows[target] - 2}" stroke="#334" '
+            'stroke-width="1.5" marker-end="url(#tip)"/>'
         )
-        parts.append(f'<text x="{x2 + 6}" y="{ty - 10}" fill="#334">{source}: {count}</text>')
+        parts.append(f'<text x="{x2 + 6}" y="{rows[target] - 10}" fill="#334" font-size="11">{source}: {count}</text>')
     uses = ", ".join(f"{name} {count}" for name, count in sorted(leaf_uses.items()))
-    leaves = f"Leaves that any package may import (standard library only): {', '.join(LEAVES)}."
-    parts.append(f'<text x="40" y="680" fill="#223">{leaves}</text>')
-    parts.append(f'<text x="40" y="700" fill="#223">They are imported from other packages so often: {uses}.</text>')
+    leaves = f"Leaves that any package may import: {', '.join(LEAVES)}."
+    parts.append(f'<text x="40" y="{below + 35}" fill="#223" font-size="12">{leaves}</text>')
+    uses = f"They are imported from other packages so often: {uses}."
+    parts.append(f'<text x="40" y="{below + 55}" fill="#223" font-size="12">{uses}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
