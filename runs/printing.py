@@ -42,6 +42,10 @@ def print_scores(console: Console, summaries: Sequence[tuple[str, Summary]]) -> 
     for family in first.scores:
         for name in first.scores[family]:
             table.add_row(f"{name} ({family})", *[percent(s.scores[family][name]) for _, s in summaries])
+    for family, by_name in first.repeated.items():
+        for name in by_name:
+            cells = [s.repeated.get(family, {}).get(name) for _, s in summaries]
+            table.add_row(f"{name} ({family})", *["-" if cell is None else percent(cell) for cell in cells])
     table.add_section()
     for group in first.groups:
         table.add_row(

@@ -18,6 +18,7 @@ from metrics.statistics import (
 )
 from runs.contamination import KINDS, contamination_kinds
 from runs.journal import Record
+from runs.repeated_scores import repeated_scores
 from runs.retrieval_counts import total
 
 FAMILIES = ("official", "strict")
@@ -60,6 +61,8 @@ class Summary:
         read_failures: Reason to count of pages that could not be read.
         search_failures: Provider to count of searches that failed, also beside others that answered.
         fallbacks: Questions whose direct answer stood in.
+        repeated: Family to `pass@k` and `maj@k` of the headline, where each question has several samples (`scores` are
+            then avg@k).
     """
 
     questions: int
@@ -77,6 +80,7 @@ class Summary:
     read_failures: dict[str, int] = field(default_factory=dict)
     search_failures: dict[str, int] = field(default_factory=dict)
     fallbacks: int = 0
+    repeated: dict[str, dict[str, Estimate]] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -100,6 +104,9 @@ class Summary:
             for family, in_groups in by_group.items():
                 for group, estimate in in_groups.items():
                     flat |= _flat(f"{prefix}{family}.{self.headline}.{group.replace('=', '.')}", estimate)
+        for family, by_name in self.repeated.items():
+            for name, estimate in by_name.items():
+                flat |= _flat(f"{family}.{name}", estimate)
         flat |= {"clean.questions": self.clean.questions, "contaminated_questions": self.contaminated}
         flat |= {"contamination_share": self.contamination_share, "hits_blocked": self.hits_blocked}
         flat |= {f"contamination.{kind}": self.contamination.get(kind, 0) for kind in KINDS}
@@ -147,6 +154,7 @@ def summarise(records: Sequence[Record], headline: str = "em") -> Summary:
         read_failures=total(records, "reads_failed"),
         search_failures=total(records, "searches_failed"),
         fallbacks=sum(r["fallback"] for r in records),
+        repeated=repeated_scores(by_question, headline),
     )
 
 
