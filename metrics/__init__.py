@@ -53,10 +53,14 @@ _HOMES = {
     "PairedDifference": "statistics",
     "avg_at_k": "statistics",
     "clustered_mean_with_error": "statistics",
+    "maj_at_k": "statistics",
+    "maj_at_k_with_error": "statistics",
     "majority_at_k": "statistics",
     "mean_with_error": "statistics",
     "paired_difference": "statistics",
     "pass_at_k": "statistics",
+    "pass_at_k_with_error": "statistics",
+    "METRICS_VERSION": "version",
 }
 _MODULES = ("official", "strict")
 """The two families, so that `metrics.official` works without importing it by name."""

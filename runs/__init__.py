@@ -9,14 +9,18 @@ _HOMES = {
     "ask": "asking",
     "build_index": "indexing",
     "cache_stats": "caching",
+    "compare": "comparing",
     "doctor": "doctor",
     "embed_index": "embedding",
     "evaluate": "evaluation",
     "export_cache": "caching",
     "import_cache": "caching",
     "list_benchmarks": "listing",
+    "load_run": "run_folder",
     "make_model": "models.factory",
     "prune_cache": "caching",
+    "report": "reporting",
+    "rescore": "rescoring",
     "show_benchmark": "listing",
 }
 

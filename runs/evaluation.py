@@ -30,9 +30,10 @@ from runs.printing import print_difference, print_scores
 from runs.progress import RunProgress
 from runs.replaying import REPLAY_SUFFIX, replay_report
 from runs.retrieval_setup import Retrieval, assemble_retrieval, cache_policy
+from runs.run_folder import note_start
 from runs.scoring import check_scoring
 from runs.settings import EvaluateSettings, make_settings
-from runs.summary import Summary, compare_records, summarise
+from runs.summary import compare_records, summarise
 from runs.tracking import Tracker, read_note, write_note
 from signatures.errors import OptionError
 
@@ -132,9 +133,11 @@ class _Run:
         journal = Journal(folder / "journal.jsonl")
         if fresh:
             journal.clear()
+        everything = [(q.id, s) for q in questions.questions for s in range(settings.samples)]
+        note_start(folder, facts, everything, fresh=fresh)
         done = journal.read()
         work = pending(questions.questions, settings.samples, done)
-        wanted = {(q.id, s) for q in questions.questions for s in range(settings.samples)}
+        wanted = set(everything)
         finished = [r for key, r in done.items() if key in wanted and r["finish"] != "error"]
         if finished and work:
             self.say(f"{method}: going on after {len(finished)} finished questions (--fresh starts anew).")
@@ -174,7 +177,7 @@ class _Run:
         seconds = time.monotonic() - started
         records = self._ordered(journal, questions)
         summary = summarise(records, headline)
-        self._write_summary(folder, summary, facts)
+        (folder / "summary.json").write_text(json.dumps(summary.metrics(), indent=1), encoding="utf-8")
         if tracker is not None:
             files = [folder / "summary.json", *([compiled.path] if compiled else [])]
             tracker.finish(summary.metrics(), [table_row(r) for r in records], files, records)
@@ -257,13 +260,6 @@ class _Run:
     def _ordered(self, journal: Journal, questions: QuestionSet) -> list[Record]:
         done = journal.read()
         return [done[q.id, s] for q in questions.questions for s in range(self.settings.samples) if (q.id, s) in done]
-
-    def _write_summary(self, folder: Path, summary: Summary, facts: dict[str, Any]) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "facts.json").write_text(
-            json.dumps(facts, indent=1, ensure_ascii=False, default=str), encoding="utf-8"
-        )
-        (folder / "summary.json").write_text(json.dumps(summary.metrics(), indent=1), encoding="utf-8")
 
     def _report(self, done: list[Evaluation]) -> None:
         print_scores(self.console, [(e.method, e.summary) for e in done])

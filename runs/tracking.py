@@ -15,6 +15,7 @@ from typing import Any
 
 from runs.journal import Record
 from runs.traces import known_traces, write_trace
+from runs.tracking_store import make_store
 
 _log = logging.getLogger(__name__)
 _STOP = None
@@ -122,8 +123,7 @@ class Tracker:
         logging.getLogger("mlflow").setLevel(logging.ERROR)
         import mlflow
 
-        if self.uri.startswith("sqlite:///"):
-            Path(self.uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
+        make_store(self.uri)
         named = os.environ.get("MLFLOW_TRACKING_URI")
         mlflow.set_tracking_uri(self.uri)
         # MLflow writes the address into the environment, where this process's next run would take it for the user's.
