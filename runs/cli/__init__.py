@@ -15,10 +15,13 @@ _VERBS = {
     "ask": ("runs.cli.ask", "Ask one question over the web or your own documents."),
     "benchmarks": ("runs.cli.benchmarks", "List benchmarks, or show questions of one."),
     "cache": ("runs.cli.cache", "Show, export, import or prune what was searched, read and generated."),
+    "compare": ("runs.cli.compare", "Compare two runs question by question."),
     "doctor": ("runs.cli.doctor", "Check keys, servers, model, indexes, cache and MLflow."),
     "evaluate": ("runs.cli.evaluate", "Evaluate methods on a benchmark or a question file."),
     "index": ("runs.cli.index", "Build and search a local index of documents."),
     "programs": ("runs.cli.programs", "List the compiled programs."),
+    "report": ("runs.cli.report", "Report finished runs: tables, beside the paper's, figures."),
+    "rescore": ("runs.cli.rescore", "Score predictions that were made elsewhere."),
     "serve": ("runs.cli.serve", "Start a language-model server."),
     "ui": ("runs.cli.ui", "Browse the runs in MLflow."),
 }

@@ -156,3 +156,30 @@ def test_the_command_prints_a_line_each_and_fails_when_something_is_wrong(tmp_pa
     assert bad.exit_code == 1
     assert "WRONG search serper" in bad.output
     assert "-> export SERPER_API_KEY=..." in bad.output
+
+
+def test_every_finding_is_one_line_without_a_password(tmp_path: Path) -> None:
+    no_store = tmp_path / "notes"
+    no_store.write_text("not a database\n" * 50)
+    for uri in ("nonsense://me:pass-word@host/x", f"sqlite:///{no_store}", "http://me:pass-word@127.0.0.1:9/x"):
+        check = check_tracking(uri)
+        assert check.state == "wrong"
+        assert "\n" not in check.text
+        assert len(check.text) < 1_000
+        assert "pass-word" not in check.text
+
+
+def test_a_folder_in_the_place_of_the_cache_is_wrong(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.cache.mkdir(parents=True)
+    check = found(doctor(home=home), "cache")
+    assert (check.state, check.mend) == ("wrong", f"move {home.cache} away: a new one is made")
+
+
+def test_names_and_settings_are_checked_without_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RETRIEVER_URL", "http://127.0.0.1:9/retrieve")
+    checks = doctor(search="litellm:nobody,retriever", call=False, home=Home(tmp_path))
+    assert found(checks, "search retriever").state == "ok"
+    wrong = found(checks, "search litellm:nobody")
+    assert wrong.state == "wrong"
+    assert "Unknown search provider 'nobody'" in wrong.text

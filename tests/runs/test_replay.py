@@ -26,6 +26,7 @@ from runs.caching import cache_stats, export_cache, import_cache
 from runs.evaluation import Evaluation, evaluate
 from runs.home import Home
 from runs.models.factory import make_model
+from runs.replaying import replay_report
 from signatures.errors import ModelError
 from tests.runs.world import facts, write_lines
 from tests.servers.lm import LMServer, searching_model
@@ -285,3 +286,8 @@ def test_weights_that_are_not_there_are_not_fetched_in_a_replay(
     with pytest.raises(ModelError, match="a replay fetches nothing"):
         make_model("local", cache=Cache(tmp_path / "cache.sqlite", CachePolicy(replay=True)))
     assert not (tmp_path / "no-models").exists()
+
+
+def test_a_replay_says_when_there_is_nothing_to_compare_it_with(tmp_path: Path) -> None:
+    lines = replay_report(Home(tmp_path), [("search_o1", "films-replay", [{"id": "q", "sample": 0}])])
+    assert lines == ["search_o1: the recording's journal is not in this home folder, so nothing was compared"]

@@ -23,6 +23,13 @@ from tests.runs.world import command, corpus_file
 from tests.servers.web import WebServer
 
 
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("SERPER_API_KEY", "BING_KEY"):
+        monkeypatch.setenv(variable, "k")
+    monkeypatch.setenv("BING_ENDPOINT", "http://127.0.0.1:9/search")
+
+
 def assemble(folder: Path, **given: Any) -> Retrieval:
     settings: RetrievalSettings = make_settings(RetrievalSettings, given)
     return assemble_retrieval(settings, Home(folder / "home"), lambda line: None)
@@ -91,6 +98,14 @@ def test_options_reach_the_backend_they_name(tmp_path: Path) -> None:
         ({"corpus": Path("nowhere.jsonl")}, "No corpus file or folder at nowhere.jsonl"),
         ({"index": "nothing"}, "No index 'nothing'; there are: none yet"),
         ({"search": "bing", "max_age": "a while"}, "'a while' is no age"),
+        ({"search": "brave"}, "brave: the environment variable BRAVE_API_KEY is not set."),
+        ({"search": "bing,searxng"}, "searxng: the environment variable SEARXNG_URL is not set."),
+        ({"search": "bing", "search_options": {"market": 5.5, "language": []}}, "language = []"),
+        ({"search_options": {"directory": "/etc"}, "corpus": Path(__file__)}, "is set by --index or --corpus"),
+        ({"search_options": {"mode": "dense"}, "corpus": Path(__file__)}, "'mode' is set by --mode"),
+        ({"index": ""}, "No index ''"),
+        ({"index": "."}, "No index '.'"),
+        ({"index": "../indexes"}, "No index '../indexes'"),
     ],
 )
 def test_mistakes_are_named_before_anything_runs(tmp_path: Path, given: dict[str, Any], text: str) -> None:
@@ -162,3 +177,29 @@ def test_what_a_corpus_holds_beside_documents_is_shown_and_counted(tmp_path: Pat
     assert any("Indexed 2 documents" in line for line in said)
     assert any("line 3" in line for line in said)
     assert any("Skipped 5 in all" in line for line in said)
+
+
+def test_a_mistake_is_found_before_a_corpus_is_indexed(tmp_path: Path) -> None:
+    corpus, said = corpus_file(tmp_path, 3), []
+    for given in ({"search": "local,nobody"}, {"search": "local,brave"}, {"search": "local", "reader": "nobody"}):
+        settings: RetrievalSettings = make_settings(RetrievalSettings, {**given, "corpus": corpus})
+        with pytest.raises(OptionError):
+            assemble_retrieval(settings, Home(tmp_path / "home"), said.append)
+    assert not said
+    assert not (tmp_path / "home").exists()
+
+
+def test_reader_options_that_nothing_takes_are_named(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="--reader-option 'page_chars': only the local index is read"):
+        assemble(tmp_path, corpus=corpus_file(tmp_path, 3), reader_options={"page_chars": 100})
+
+
+def test_a_replay_needs_the_address_but_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BING_KEY")
+    with pytest.raises(OptionError, match="BING_KEY"):
+        assemble(tmp_path, search="bing")
+    assert assemble(tmp_path, search="bing", search_options={"key": "given"}).search.name == "bing"
+    assert assemble(tmp_path, search="bing", replay=True).search.name == "bing"
+    monkeypatch.delenv("BING_ENDPOINT")
+    with pytest.raises(OptionError, match="BING_ENDPOINT"):
+        assemble(tmp_path, search="bing", replay=True)

@@ -85,3 +85,9 @@ def test_ages_and_sizes_are_read() -> None:
     for bad in ("", "d", "-1d", "1y", "∞"):
         with pytest.raises(OptionError):
             parse_age(bad)
+
+
+def test_a_size_beyond_all_disks_removes_nothing(tmp_path: Path) -> None:
+    filled(tmp_path)
+    assert "Removed: nothing" in cache(tmp_path, "prune", "--max-bytes", "9" * 400 + "GB")
+    assert "Removed: nothing" in cache(tmp_path, "prune", "--older-than", "9" * 400 + "w")

@@ -11,7 +11,9 @@ import pytest
 from tests.runs.world import command
 
 ROOT = Path(__file__).parents[3]
-VERBS = ["ask", "benchmarks", "evaluate", "index", "programs", "serve", "ui"]
+VERBS = [
+    "ask", "benchmarks", "cache", "compare", "doctor", "evaluate", "index", "programs", "report", "rescore", "serve", "ui",
+]  # fmt: skip
 LINES = [[], *[[verb] for verb in VERBS], ["index", "build"], ["index", "search"], ["benchmarks", "show"]]
 HEAVY = ("dspy", "mlflow", "litellm", "openvino", "torch", "tantivy", "datasets", "pandas", "rich")
 
