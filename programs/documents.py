@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from programs.operations import PageReply
@@ -17,6 +17,7 @@ Record = dict[str, Any]
 
 WINDOW_PAGE_CHARS = 50_000
 FULL_PAGE_CHARS = 8_000
+MOST_URL_COMMAS = 20
 _URL_SPLIT = re.compile(r"[,，]")
 
 
@@ -115,14 +116,24 @@ def full_page_text(reply: PageReply, page_chars: int | None) -> str:
     return neutralise(strip_markdown_links(text)[: page_chars or FULL_PAGE_CHARS])
 
 
-def split_urls(content: str) -> list[str]:
+def split_urls(content: str, known: Container[str] = ()) -> list[str]:
     """Split what the model wrote between the URL markers, in order and without repeats.
 
     Args:
         content: For example `https://a.org/x, https://b.org/y`.
+        known: Addresses that searches returned; one that holds commas stays whole.
 
     Returns:
         The URLs, surrounding white space, quotes and angle brackets removed.
     """
-    urls = (part.strip().strip("<>\"'") for part in _URL_SPLIT.split(content))
+    cuts = [-1, *(comma.start() for comma in _URL_SPLIT.finditer(content)), len(content)]
+    urls: list[str] = []
+    first = 0
+    while first < len(cuts) - 1:
+        for last in range(min(len(cuts) - 1, first + MOST_URL_COMMAS + 1), first, -1):
+            url = content[cuts[first] + 1 : cuts[last]].strip().strip("<>\"'")
+            if last == first + 1 or url in known:
+                break
+        urls.append(url)
+        first = last
     return list(dict.fromkeys(url for url in urls if url))

@@ -24,6 +24,10 @@ from programs.steps import previous_reasoning
 from retrieval.base import Hit, Page
 from signatures.markup import BEGIN_SEARCH_RESULT, END_SEARCH_RESULT, neutralise
 
+FIELD_CHARS = {"title": 1_000, "snippet": 10_000, "date": 100, "site": 200}
+"""Characters of a hit's fields; providers' own are far below."""
+MOST_URL_CHARS = 8_192
+
 
 def search_steps(query: str, options: ChainOptions, state: ChainState) -> Steps[SearchReply]:
     """Ask the search backend and log what came back.
@@ -39,6 +43,7 @@ def search_steps(query: str, options: ChainOptions, state: ChainState) -> Steps[
     start = time.time()
     try:
         reply: SearchReply = yield SearchFor(query, options.top_k)
+        reply = replace(reply, hits=bounded_hits(reply.hits))
     except Exception as error:
         provider = getattr(error, "provider", "")
         state.log("search", start, query=query, error=str(error), provider=provider)
@@ -53,6 +58,23 @@ def search_steps(query: str, options: ChainOptions, state: ChainState) -> Steps[
     return reply
 
 
+def bounded_hits(hits: Sequence[Hit]) -> list[Hit]:
+    """Shorten what a provider says of its hits, so that no single one crowds the others out of a prompt.
+
+    Args:
+        hits: Hits as a backend gave them.
+
+    Returns:
+        The same with fields of at most `FIELD_CHARS` characters; those with an address longer than `MOST_URL_CHARS`,
+        which nothing fetches, are left out.
+    """
+    return [
+        replace(hit, **{name: getattr(hit, name)[:most] for name, most in FIELD_CHARS.items()})
+        for hit in hits
+        if len(hit.url) <= MOST_URL_CHARS
+    ]
+
+
 def read_steps(hits: Sequence[Hit], state: ChainState) -> Steps[list[PageReply]]:
     """Read the pages of hits, all at once, and log each; a hit that brings its text is not read.
 
@@ -63,13 +85,13 @@ def read_steps(hits: Sequence[Hit], state: ChainState) -> Steps[list[PageReply]]
     Returns:
         One reply a hit, in order.
     """
-    urls = [hit.url for hit in hits if not hit.text.strip()]
+    urls = list(dict.fromkeys(hit.url for hit in hits if not hit.text.strip()))
     read: list[PageReply] = (yield ReadPages(urls)) if urls else []
-    left, now = iter(read), time.time()
+    pages, now = dict(zip(urls, read, strict=True)), time.time()
     replies = [
         PageReply(hit.url, Page(hit.url, hit.text, hit.title), started=now, ended=now, source="search")
         if hit.text.strip()
-        else next(left)
+        else pages[hit.url]
         for hit in hits
     ]
     for reply in replies:
@@ -171,9 +193,9 @@ class SearchAndFetch:
         options, messages = self.options, MESSAGES[self.options.language]
         remaining = options.max_fetches - len(state.fetched)
         if remaining <= 0:
-            state.log("fetch_limit", time.time(), urls=split_urls(content))
+            state.log("fetch_limit", time.time(), urls=split_urls(content, state.known_hits))
             return page_block(messages.fetch_limit)
-        new = [url for url in split_urls(content) if url not in state.fetched]
+        new = [url for url in split_urls(content, state.known_hits) if url not in state.fetched]
         if not options.open_urls:
             new_known = [url for url in new if url in state.known_hits]
             if new and not new_known:

@@ -18,8 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from retrieval.caching.connection import StoreConnection
 from retrieval.caching.keys import cache_key, readable
-from retrieval.caching.store import KINDS, DamagedEntry, Kind, open_store, pack, unpack
+from retrieval.caching.store import KINDS, DamagedEntry, Kind, pack, unpack
 from signatures.errors import DataError
 
 __all__ = ["KINDS", "Cache", "CachePolicy", "Entry", "Kind", "cache_key"]
@@ -228,8 +229,8 @@ class Cache:
         self._reset()
 
     def _reset(self) -> None:
-        self._reader = _Connection()
-        self._writer = _Connection()
+        self._reader = StoreConnection()
+        self._writer = StoreConnection()
         self._thread = None
         self._starting = threading.Lock()
         self._owner = os.getpid()
@@ -239,7 +240,7 @@ class Cache:
             # A connection must not be used across fork, nor may a lock that another thread held at that moment.
             self._reset()
 
-    def _using(self, which: _Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _using(self, which: StoreConnection, work: Callable[[sqlite3.Connection], T]) -> T:
         if self._owner != os.getpid():
             reading = which is self._reader
             self._reset()
@@ -251,27 +252,6 @@ class Cache:
                 f"The cache {self.path} cannot be used ({error}). Is its folder writable and not full? "
                 "If the file is damaged, move it away: a new one is made."
             ) from error
-
-
-class _Connection:
-    """One connection that threads use in turn, opened when first used."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._open: sqlite3.Connection | None = None
-
-    def use(self, path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
-        with self._lock:
-            if self._open is None:
-                self._open = open_store(path)
-            with self._open:
-                return work(self._open)
-
-    def close(self) -> None:
-        with self._lock:
-            if self._open is not None:
-                self._open.close()
-            self._open = None
 
 
 def _row(key_parts: Mapping[str, Any], value: Any, provider: str, about: str) -> tuple[str, bytes, float, str, str]:

@@ -166,7 +166,7 @@ def make_reader(name: str, /, **options: Any) -> Reader:
     Raises:
         OptionError: The name or an option is unknown, a needed one is missing, or a value is of the wrong type.
     """
-    return cast(Reader, _find(READERS, name, "page reader").make(name, options))
+    return cast(Reader, find_reader(name).make(name, options))
 
 
 def is_key(variable: str) -> bool:
@@ -182,6 +182,15 @@ def find_search(name: str) -> Backend:
     """
     family, colon, _ = name.partition(":")
     return _find(SEARCHES, family if colon and family == "litellm" else name, "search backend")
+
+
+def find_reader(name: str) -> Backend:
+    """Return what is registered for the name of a page reader.
+
+    Raises:
+        OptionError: The name is unknown.
+    """
+    return _find(READERS, name, "page reader")
 
 
 def _find(registry: Mapping[str, Backend], name: str, what: str) -> Backend:

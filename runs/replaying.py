@@ -22,7 +22,7 @@ def replay_report(home: Home, done: Sequence[tuple[str, str, Sequence[Record]]])
         done: (method, id of the replay, its records) each.
 
     Returns:
-        Lines for the user: one a method whose recording is at hand, and one on what the cache did not hold.
+        Lines for the user: one a method, and one on what the cache did not hold.
     """
     lines = []
     for method, name, records in done:
@@ -30,6 +30,7 @@ def replay_report(home: Home, done: Sequence[tuple[str, str, Sequence[Record]]])
         recorded = journal.read()
         shared = [(r, recorded[key]) for r in records if (key := (r["id"], r["sample"])) in recorded]
         if not shared:
+            lines.append(f"{method}: the recording's journal is not in this home folder, so nothing was compared")
             continue
         same = [r for r, other in shared if all(r.get(field) == other.get(field) for field in _COMPARED)]
         line = f"{method}: {len(same)} of {len(shared)} chains equal the recording byte for byte"

@@ -15,7 +15,7 @@ from retrieval.cache import Cache, CachePolicy
 from retrieval.cached import CachedReader, CachedSearch
 from retrieval.corpus.modes import CorpusSearch
 from retrieval.fused import reader_beside
-from retrieval.registry import READERS, SEARCHES, find_search, is_key, make_reader, make_search
+from retrieval.registry import READERS, SEARCHES, find_reader, find_search, is_key, make_reader, make_search
 from runs.benchmarks.spec import Benchmark
 from runs.caching import parse_age
 from runs.home import Home
@@ -75,7 +75,10 @@ def assemble_retrieval(
     if not names:
         raise OptionError(f"No search backend is named; known are: {', '.join(sorted(SEARCHES))}.")
     # Whatever can be wrong is found before a corpus is indexed and a model asked.
+    for name in split_names(settings.reader or ""):
+        find_reader(name)
     webs = {name: _backend(name, names, settings) for name in names if name != "local"}
+    local = _local_options(names, settings) if "local" in names else {}
     cache = Cache(home.cache, cache_policy(settings)) if settings.cached or settings.replay else None
     corpus_hash, directory = "", None
     if "local" in names:
@@ -84,7 +87,9 @@ def assemble_retrieval(
         directory = index_directory(settings, home, say, benchmark)
         corpus_hash = open_info(directory).corpus_hash
     searches = [
-        _cached_search(webs[name] if name in webs else _local(names, settings, directory), cache, settings)
+        _cached_search(
+            webs[name] if name in webs else make_search("local", directory=directory, **local), cache, settings
+        )
         for name in names
     ]
     search = searches[0]
@@ -206,27 +211,27 @@ def _known_index(name: str, home: Home) -> Path:
 
 
 def _backend(name: str, names: Sequence[str], settings: RetrievalSettings) -> Search:
-    backend = find_search(name)
     options = options_of(name, names, settings.search_options, "--search-option")
+    search = make_search(name, **options)
     # A replay calls nobody, but the address is part of what is looked up.
-    missing = [variable for variable in backend.missing(options) if not (settings.replay and is_key(variable))]
+    missing = [
+        variable for variable in find_search(name).missing(options) if not (settings.replay and is_key(variable))
+    ]
     if missing:
         raise OptionError(
-            f"{name}: the environment variable {missing[0]} is not set; it is needed for {backend.summary}. "
-            f"`search-o1 doctor --search {name}` says whether it works."
+            f"{name}: the environment variable {missing[0]} is not set. Set it, and `search-o1 doctor --search {name}` "
+            "says whether it works; or choose another --search."
         )
-    return make_search(name, **options)
+    return search
 
 
-def _local(names: Sequence[str], settings: RetrievalSettings, directory: Path | None) -> Search:
+def _local_options(names: Sequence[str], settings: RetrievalSettings) -> dict[str, Any]:
     options = options_of("local", names, settings.search_options, "--search-option")
     for option, instead in _LOCAL_OPTIONS.items():
         if option in options:
             raise OptionError(f"--search-option {option!r} is set by {instead} in this program.")
-    local: dict[str, Any] = {"directory": directory, "mode": settings.mode}
-    if settings.embeddings_url is not None:
-        local["embeddings_url"] = settings.embeddings_url
-    return make_search("local", **local, **options)
+    given = {} if settings.embeddings_url is None else {"embeddings_url": settings.embeddings_url}
+    return {"mode": settings.mode, **given, **options}
 
 
 def _cached_search(search: Search, cache: Cache | None, settings: RetrievalSettings) -> Search:

@@ -44,7 +44,9 @@ def readable(key_parts: Mapping[str, Any]) -> str:
     Returns:
         Sorted JSON, credentials in addresses blacked out, long texts cut.
     """
-    return json.dumps(_shown(key_parts), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    shown_parts = json.dumps(_shown(key_parts), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    # Half a surrogate pair, which a model or a provider may write, cannot be stored as text.
+    return shown_parts.encode("utf-8", "replace").decode()
 
 
 def without_credentials(url: str) -> str:

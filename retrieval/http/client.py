@@ -10,7 +10,7 @@ import json
 import random
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from retrieval.http.exchange import Reply, Request, exchange
 from retrieval.http.failures import Failure, paused_failure, reply_start, to_error
@@ -22,6 +22,8 @@ from signatures.errors import RetrievalError
 
 __all__ = ["HttpClient", "Limits", "Rate", "Reply"]
 
+SHORTEST_KEY = 8
+"""Shorter values in the query string of a configured address are settings, not keys."""
 USER_AGENT = "search-o1 (research; https://arxiv.org/abs/2501.05366)"
 
 Pace = Callable[[Mapping[str, str]], float | None]
@@ -99,7 +101,8 @@ class HttpClient:
             ReadError: It failed, if `error` is that type; `reason` says how.
         """
         headers = {"User-Agent": USER_AGENT, **(headers or {})}
-        secrets = (*secrets, *_password(url))
+        # What a provider is asked at was set by the user, and may hold a key; what a page is read from may be cited.
+        secrets = (*secrets, *_password(url), *(() if self.guarded else _query_values(url)))
         unsendable = _unsendable(headers)
         if unsendable is not None:
             raise self._to_error(unsendable, what, 0, secrets)
@@ -201,6 +204,14 @@ def _authority(url: str) -> str:
 def _password(url: str) -> tuple[str, ...]:
     password = _authority(url).rpartition("@")[0].partition(":")[2]
     return (password, unquote(password)) if password else ()
+
+
+def _query_values(url: str) -> tuple[str, ...]:
+    try:
+        values = [value for _, value in parse_qsl(urlsplit(url).query) if len(value) >= SHORTEST_KEY]
+    except ValueError:
+        return ()
+    return tuple(values)
 
 
 def _unsendable(headers: Mapping[str, str]) -> Failure | None:

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from retrieval.caching.keys import shown
 from signatures.errors import SearchO1Error
+
+MOST_CHARS = 600
 
 State = Literal["ok", "wrong", "off"]
 
@@ -42,6 +45,11 @@ def guarded(name: str, look: Callable[[], Check], mend: str = "") -> Check:
     try:
         return look()
     except SearchO1Error as error:
-        return Check(name, "wrong", str(error), mend)
+        return Check(name, "wrong", _line(str(error)), mend)
     except Exception as error:
-        return Check(name, "wrong", f"{type(error).__name__}: {error}", mend)
+        return Check(name, "wrong", _line(f"{type(error).__name__}: {error}"), mend)
+
+
+def _line(text: str) -> str:
+    """Return a text on one line, cut to `MOST_CHARS`; passwords in addresses are blacked out."""
+    return shown(" ".join(text.split()))[:MOST_CHARS]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 
 from retrieval.base import Search
 from retrieval.registry import READERS, SEARCHES, Backend, make_reader, make_search
@@ -28,9 +30,9 @@ def check_searches(chosen: tuple[str, ...], *, call: bool) -> list[Check]:
         named = [c for c in chosen if c.partition(":")[0] == name]
         if name == "local":
             continue
-        checks += [_check(f"search {c}", backend, lambda c=c: _query(c), wanted=True, call=call) for c in named] or [
-            _check(f"search {name}", backend, None, wanted=False, call=False)
-        ]
+        checks += [
+            _check(f"search {c}", backend, partial(_query, c), partial(make_search, c), call=call) for c in named
+        ] or [_check(f"search {name}", backend, None, None, call=False)]
     unknown = [c for c in chosen if c.partition(":")[0] not in SEARCHES]
     known = ", ".join(sorted(SEARCHES))
     return [
@@ -55,28 +57,39 @@ def check_readers(chosen: tuple[str, ...], *, call: bool, page: str = PAGE, allo
     for name, backend in READERS.items():
         if name == "corpus":
             continue
-        wanted = name in chosen
 
         def read(name: str = name) -> Check:
             found = read_sync(make_reader(name, allow_private=allow_private), page)
             return Check(f"reader {name}", "ok", f"read {page} ({len(found.text):,} characters)")
 
-        checks.append(_check(f"reader {name}", backend, read, wanted=wanted, call=call))
+        make = partial(make_reader, name) if name in chosen else None
+        checks.append(_check(f"reader {name}", backend, read, make, call=call))
     unknown = [name for name in chosen if name not in READERS]
     known = ", ".join(sorted(READERS))
     return [*checks, *(Check(f"reader {c}", "wrong", "there is no such reader", f"choose of {known}") for c in unknown)]
 
 
-def _check(name: str, backend: Backend, use: object, *, wanted: bool, call: bool) -> Check:
-    missing = [variable for variable in backend.needs if not os.environ.get(variable, "").strip()]
+def _check(
+    name: str, backend: Backend, use: Callable[[], Check] | None, make: Callable[[], object] | None, *, call: bool
+) -> Check:
+    """Look at one backend or reader; `make` makes it if the user means to use it, `use` also asks it."""
+    missing = backend.missing({})
     if missing:
         mend = f"export {missing[0]}=..."
-        return Check(name, "wrong" if wanted else "off", f"{backend.summary}: {', '.join(missing)} not set", mend)
-    if wanted and call and callable(use):
+        text = f"{backend.summary}: {', '.join(missing)} not set"
+        return Check(name, "off" if make is None else "wrong", text, mend)
+    if make is not None and use is not None and call:
         return guarded(name, use)
     has = [variable for variable in (*backend.needs, *backend.takes) if os.environ.get(variable, "").strip()]
     text = f"{backend.summary}; {', '.join(has)} set" if has else f"{backend.summary}; needs no key"
-    return Check(name, "ok", f"{text} (not called)")
+    found = Check(name, "ok", f"{text} (not called)")
+
+    def look() -> Check:
+        if make is not None:
+            make()
+        return found
+
+    return guarded(name, look)
 
 
 def _query(name: str) -> Check:

@@ -62,8 +62,10 @@ def check_cache(home: Home) -> Check:
     def look() -> Check:
         import sqlite3
 
-        if not home.cache.is_file():
+        if not home.cache.exists():
             return Check("cache", "off", f"none yet; the first run makes {home.cache}")
+        if not home.cache.is_file():
+            return Check("cache", "wrong", f"{home.cache} is no file", f"move {home.cache} away: a new one is made")
         with sqlite3.connect(home.cache, timeout=WAIT_S) as connection:
             found = connection.execute("PRAGMA quick_check").fetchone()[0]
         connection.close()

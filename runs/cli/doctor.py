@@ -27,7 +27,8 @@ def command(no_call: bool, page: str | None, **given: Any) -> None:
 
     \b
     search-o1 doctor
-    search-o1 doctor --model hosted_vllm/Qwen/QwQ-32B --base-url http://127.0.0.1:8000/v1 --search serper --reader web
+    search-o1 doctor --search serper --reader web
+    search-o1 doctor --model hosted_vllm/Qwen/QwQ-32B --base-url http://127.0.0.1:8000/v1
     """  # noqa: D301
     from runs.doctor import doctor
 

@@ -272,3 +272,22 @@ def test_a_forked_child_opens_its_own_connection(cache: Cache) -> None:
             os._exit(0)
     os.waitpid(child, 0)
     assert cache.get("pages", {"u": 2}) == "parent"
+
+
+@pytest.mark.parametrize("gone", ["removed", "moved"])
+def test_what_is_stored_after_the_file_was_moved_away_is_in_the_new_one(cache: Cache, gone: str) -> None:
+    cache.put("replies", {"p": 1}, "before")
+    assert cache.get("replies", {"p": 1}) == "before"
+    files = [cache.path, *(cache.path.with_name(cache.path.name + end) for end in ("-wal", "-shm"))]
+    for file in files:
+        if gone == "removed":
+            file.unlink()
+        else:
+            file.rename(file.with_name("old-" + file.name))
+    cache.put("replies", {"p": 2}, "after")
+    assert (cache.get("replies", {"p": 1}), cache.get("replies", {"p": 2})) == (None, "after")
+    cache.put("replies", {"p": 3}, "later")
+    cache.close()
+    assert {n: Cache(cache.path).get("replies", {"p": n}) for n in (1, 2, 3)} == {1: None, 2: "after", 3: "later"}
+    if gone == "moved":
+        assert Cache(cache.path.with_name("old-" + cache.path.name)).get("replies", {"p": 1}) == "before"

@@ -180,3 +180,37 @@ async def test_it_survives_pickling_and_deepcopy() -> None:
         hits = await search.search("eiffel", 1)
         assert await pickle.loads(pickle.dumps(search)).search("eiffel", 1) == hits
         assert await copy.deepcopy(search).search("eiffel", 1) == hits
+
+
+async def test_only_pages_of_the_web_are_hits_and_each_once() -> None:
+    addresses = ["https://a.example/1"] * 1000 + ["javascript:alert(1)", "corpus://notes/1", "file:///etc/passwd", ""]
+    hits = [{"title": "t", "url": url, "snippet": "s"} for url in [*addresses, "HTTPS://b.example"]]
+    value = [{"name": h["title"], "url": h["url"], "snippet": h["snippet"]} for h in hits]
+    with WebServer() as server:
+        server.script(SEARCH_PATH, Answer(json.dumps({"webPages": {"value": value}}), content_type="application/json"))
+        found = await make(server).search("q", 5)
+    assert [hit.url for hit in found] == ["https://a.example/1", "HTTPS://b.example"]
+
+
+async def test_half_surrogate_pairs_reach_no_file() -> None:
+    half = "half \\ud800 pair"
+    record = f'{{"name": "{half}", "url": "https://a.example/\\ud800", "snippet": "{half}", "siteName": "{half}"}}'
+    with WebServer() as server:
+        server.script(SEARCH_PATH, Answer(f'{{"webPages": {{"value": [{record}]}}}}', content_type="application/json"))
+        (hit,) = await make(server).search("q", 5)
+    assert all(value.isascii() for value in hit.to_dict().values())
+
+
+@pytest.mark.parametrize("body", ['{"message": "quota exceeded"}', "{}", '{"organic": []}'])
+async def test_a_complaint_with_status_200_is_no_empty_result(body: str) -> None:
+    with WebServer() as server:
+        server.script(SEARCH_PATH, Answer(body, content_type="application/json"))
+        with pytest.raises(SearchError, match="does not have the shape of Bing v7"):
+            await make(server).search("q", 5)
+
+
+async def test_a_refused_key_names_its_variable() -> None:
+    with WebServer() as server:
+        server.script(SEARCH_PATH, Answer('{"error": "no"}', status=401))
+        with pytest.raises(SearchError, match="the key is not accepted; check BING_KEY"):
+            await make(server).search("q", 5)

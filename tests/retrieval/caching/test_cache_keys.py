@@ -6,11 +6,13 @@ import json
 import sqlite3
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.cache import Cache
 from retrieval.caching.keys import readable, without_credentials
+from signatures.errors import OptionError
 
 
 def test_the_key_can_be_read_and_holds_no_secret(tmp_path: Path) -> None:
@@ -41,3 +43,15 @@ def test_no_credential_of_an_address_is_shown(user: str, secret: str) -> None:
         assert secret not in readable({"server": [address], "nested": {"x": address}})
         assert secret not in without_credentials(address.removeprefix("x:"))
     assert without_credentials(f"https://{user}:{secret}@h.example:80/v1/") == "https://h.example:80/v1"
+
+
+def test_half_a_surrogate_pair_can_be_asked_for(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache.sqlite")
+    cache.put("searches", {"query": "half \ud800 a pair"}, ["found"], "bing")
+    assert cache.get("searches", {"query": "half \ud800 a pair"}) == ["found"]
+    assert cache.get("searches", {"query": "half ? a pair"}) is None
+
+
+def test_an_address_that_is_none_is_an_error_of_ours() -> None:
+    with pytest.raises(OptionError, match="not a valid URL"):
+        without_credentials("http://[bad/v1")

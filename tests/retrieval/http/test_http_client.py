@@ -365,3 +365,21 @@ async def test_a_closed_session_is_replaced() -> None:
 
 def test_gzip_of_the_scripted_server_is_real() -> None:
     assert gzip.decompress(Answer("abc", compress=True).data) == b"abc"
+
+
+async def test_a_key_in_a_configured_address_never_shows_in_an_error() -> None:
+    with WebServer(pages={"/s": Answer("no service for code=s3cret%2Fkey, s3cret/key", status=400)}) as server:
+        client = HttpClient("test", SearchError, limits=QUICK)
+        with pytest.raises(SearchError) as caught:
+            await client.request("GET", server.url + "/s?code=s3cret%2Fkey&v=7", what="the query")
+    assert "s3cret" not in str(caught.value) + caught.value.body
+    assert "no service for code=***" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [("", "the reply is empty"), (" \n", "the reply is empty"), ("<html>Log in</html>", "a login or error page")],
+)
+async def test_a_reply_in_place_of_json_is_told_for_what_it_is(body: str, text: str) -> None:
+    with WebServer(pages={"/j": Answer(body)}) as server, pytest.raises(SearchError, match=text):
+        await HttpClient("test", SearchError, limits=QUICK).request_json("GET", server.url + "/j", what="it")

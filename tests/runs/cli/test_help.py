@@ -12,7 +12,8 @@ from tests.runs.world import command
 
 ROOT = Path(__file__).parents[3]
 VERBS = [
-    "ask", "benchmarks", "cache", "compare", "doctor", "evaluate", "index", "programs", "report", "rescore", "serve", "ui",
+    "ask", "benchmarks", "cache", "compare", "doctor", "evaluate", "index", "programs", "report", "rescore", "serve",
+    "ui",
 ]  # fmt: skip
 LINES = [[], *[[verb] for verb in VERBS], ["index", "build"], ["index", "search"], ["benchmarks", "show"]]
 HEAVY = ("dspy", "mlflow", "litellm", "openvino", "torch", "tantivy", "datasets", "pandas", "rich")
