@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from metrics.extraction import clean_choice, plain_choice
+from metrics.extraction import LONGEST_CHOICE, clean_choice, plain_choice
 from metrics.math_official import official_closed
 from metrics.normalise import normalise_strict
 from metrics.overlap import best_of
@@ -73,7 +73,7 @@ def choice_letter(answer: str, choices: Sequence[str] | None = None) -> str:
         One capital letter, or empty.
     """
     letter = clean_choice(answer)
-    if not choices:
+    if not choices or len(answer) > LONGEST_CHOICE:
         return letter
     plain = plain_choice(answer)
     named = _choice_of_text(plain, choices)

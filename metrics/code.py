@@ -17,7 +17,7 @@ Source: the published scorer (github.com/sunnynexus/Search-o1, scripts/evaluate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from metrics.code_judge import official_output_matches, strict_output_matches, value_matches
 from metrics.code_verdicts import CodeScore, TestVerdict
@@ -37,17 +37,21 @@ OFFICIAL_SECONDS = 10.0
 STRICT_SECONDS = 6.0
 """Time limit of a test in LiveCodeBench's own runner."""
 
+Tests = CodeTests | Callable[[], CodeTests]
+"""The tests of a problem, or a function that reads them. It is called in the thread that judges, and what it returned
+is let go of afterwards: private tests take seconds to decode and hundreds of megabytes to keep."""
+
 _SHOWN = 200
 
 
 def score_code(
-    chain: str, tests: CodeTests, *, family: str = "both", sandbox: SandboxOptions | None = None
+    chain: str, tests: Tests, *, family: str = "both", sandbox: SandboxOptions | None = None
 ) -> CodeScore:
     """Score a chain that answers a code question.
 
     Args:
         chain: The whole chain, injected blocks with their markers; empty for a question that failed, which is wrong.
-        tests: The problem's tests.
+        tests: The problem's tests, or what reads them.
         family: One of `FAMILIES`; one alone takes half the time.
         sandbox: How programs are run; None is the default of `SandboxOptions`. The time limit is the family's own.
 
@@ -62,7 +66,7 @@ def score_code(
 
 
 async def score_code_async(
-    chain: str, tests: CodeTests, *, family: str = "both", sandbox: SandboxOptions | None = None
+    chain: str, tests: Tests, *, family: str = "both", sandbox: SandboxOptions | None = None
 ) -> CodeScore:
     """Score a chain without blocking the event loop; at most one program a processor runs at once.
 
@@ -87,7 +91,7 @@ async def score_code_async(
 
 def score_many(
     chains: Sequence[str],
-    tests: Sequence[CodeTests],
+    tests: Sequence[Tests],
     *,
     family: str = "both",
     sandbox: SandboxOptions | None = None,
@@ -96,7 +100,7 @@ def score_many(
 
     Args:
         chains: As of `score_code`.
-        tests: The tests of each chain's problem.
+        tests: The tests of each chain's problem, or what reads them.
         family: As of `score_code`.
         sandbox: As of `score_code`.
 
@@ -186,10 +190,11 @@ def judge_program(
 
 
 def _score(
-    chain: str, tests: CodeTests, family: str, options: SandboxOptions, cancellation: Cancellation | None
+    chain: str, tests: Tests, family: str, options: SandboxOptions, cancellation: Cancellation | None
 ) -> CodeScore:
     if family not in FAMILIES:
         raise OptionError(f"unknown metric family {family!r}; known: {', '.join(FAMILIES)}.")
+    tests = tests if isinstance(tests, CodeTests) else tests()
     programs = {"official": code_block(chain), "strict": code_block(chain, strict=True)}
     verdicts = {
         name: judge_program(source, tests, name, options, cancellation=cancellation)

@@ -39,8 +39,12 @@ _CODE_FENCE = re.compile(r"`{3,}[ \t]*(?:python3?|py)", re.IGNORECASE)
 _END_FENCE = re.compile(r"`{3,}")
 _LETTER = re.compile(r"[(\[{]*([A-Z])(?:[)\]}.,:、]*|[)\]}*_]*(?:[.:)](?=[\s*_])|[):、])(?P<text>.+))", re.DOTALL)
 _SECOND_LETTER = re.compile(r"\W*(?:and|or)?\W*[A-Z]\W*")
-_LONGEST_CHOICE = 2_000
+LONGEST_CHOICE = 2_000
 """Characters of the longest box that can still name a choice; more is an essay."""
+
+_MOST_WRAPPERS = 8
+"""Wrappers that are taken off one answer; more of them are a model in a loop, and each costs a look at all of it."""
+
 _WRAPPED = re.compile(r"\\(?:text\w*|math(?:rm|bf|sf|tt|it|bb|cal)|boldsymbol|bm|operatorname|boxed)\s*\{([^{}]*)\}")
 _SPACING = re.compile(r"\\[,;:!> ]|\\q?quad(?![a-zA-Z])|~|\\[()\[\]]")
 _BIG_BRACKET = re.compile(r"\\(?:left|right)(?![a-zA-Z])")
@@ -90,8 +94,8 @@ def strict_box(chain: str) -> str:
         The answer without surrounding white space; empty when there is none.
     """
     for stretch in reversed(_final_stretches(chain)):
-        for content in reversed(_boxes(stretch)):
-            answer = _unwrap(content)
+        for start, end in reversed(_boxes(stretch)):
+            answer = _unwrap(stretch[start:end])
             if answer and answer.replace("\\_", "_") not in PLACEHOLDERS:
                 return answer
     return ""
@@ -129,7 +133,7 @@ def clean_choice(answer: str) -> str:
     Returns:
         One capital letter A–Z, or empty when the answer does not come down to a single letter.
     """
-    if len(answer) > _LONGEST_CHOICE:
+    if len(answer) > LONGEST_CHOICE:
         return ""
     plain = plain_choice(answer)
     if _INTRODUCTION.match(plain):
@@ -229,14 +233,15 @@ def _final_stretches(chain: str) -> list[str]:
     return stretches
 
 
-def _boxes(text: str) -> list[str]:
-    """Return the contents of all closed boxes in the order in which they close.
+def _boxes(text: str) -> list[tuple[int, int]]:
+    """Return where the contents of all closed boxes begin and end, in the order in which they close.
 
-    One pass with a stack: a chain that repeats an unclosed box ten thousand times costs no more than its length.
+    One pass with a stack, and no copy: ten thousand boxes, closed or not, one in another or not, cost no more than the
+    length of the text.
     """
     if not _OPENED_BOX.search(text):
         return []
-    contents = []
+    found: list[tuple[int, int]] = []
     opened: list[int | None] = []
     for token in _BRACE.finditer(text):
         if token.group().startswith("\\boxed"):
@@ -246,14 +251,17 @@ def _boxes(text: str) -> list[str]:
         elif token.group() == "}" and opened:
             start = opened.pop()
             if start is not None:
-                contents.append(text[start : token.start()])
-    return contents
+                found.append((start, token.start()))
+    return found
 
 
 def _unwrap(content: str) -> str:
     r"""Take off `\text{…}` and the like as long as one wraps the whole content."""
     content = content.strip()
-    while (wrapper := _WRAPPER.match(content)) and _wraps_all(content, wrapper.end()):
+    for _ in range(_MOST_WRAPPERS):
+        wrapper = _WRAPPER.match(content)
+        if wrapper is None or not _wraps_all(content, wrapper.end()):
+            break
         content = content[wrapper.end() : -1].strip()
     return content
 

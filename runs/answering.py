@@ -19,7 +19,7 @@ from runs.contamination import Watch, contamination_kinds, watching
 from runs.journal import Journal, Record
 from runs.models.factory import Model
 from runs.retrieval_counts import retrieval_counts
-from runs.scoring import score_question, verdict_of
+from runs.scoring import score_of_nothing, score_question, verdict_of
 from signatures.errors import SearchO1Error
 
 Done = Callable[[Record], None]
@@ -99,7 +99,7 @@ async def answer_all(
 async def answer_one(
     program: Any, model: Model, question: Question, sample: int, seed: int, sandbox: SandboxOptions | None = None
 ) -> Record:
-    """Answer and score one question; a failure becomes a record too.
+    """Answer and score one question; a failure of either becomes a record too.
 
     Args:
         program: The program.
@@ -122,15 +122,29 @@ async def answer_one(
             with dspy.context(lm=lm, trace=None, disable_history=True):
                 prediction = await program.acall(**question.to_inputs())
             found = prediction.toDict()
-        except SearchO1Error as error:
-            found = {"finish": "error", "error": str(error), "error_kind": error.kind}
-            found["error_provider"] = getattr(error, "provider", "")
         except Exception as error:
-            # One question that trips over a bug must not take the others with it; it is counted under its own kind.
-            found = {"finish": "error", "error": f"{type(error).__name__}: {error}", "error_kind": "unexpected"}
+            found = _failure(error)
     ended = time.time()
-    result = await score_question(question, scored_chain(found), program.options.task, sandbox)
-    return make_record(question, sample, found, program.options.task, started, ended, watch, result)
+    task = program.options.task
+    try:
+        result = await score_question(question, scored_chain(found), task, sandbox)
+    except Exception as error:
+        # The chain is paid for and stays. The question counts as failed, so the next start tries it again, for which
+        # no stand-in may be in its place.
+        found = {**found, **_failure(error), "fallback": False}
+        result = score_of_nothing(task)
+    return make_record(question, sample, found, task, started, ended, watch, result)
+
+
+def _failure(error: Exception) -> dict[str, Any]:
+    """Return the fields of a question that failed.
+
+    One that trips over a bug must not take the others with it either; it is counted under a kind of its own.
+    """
+    if not isinstance(error, SearchO1Error):
+        return {"finish": "error", "error": f"{type(error).__name__}: {error}", "error_kind": "unexpected"}
+    provider = getattr(error, "provider", "")
+    return {"finish": "error", "error": str(error), "error_kind": error.kind, "error_provider": provider}
 
 
 def scored_chain(found: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from runs.benchmarks.registry import BENCHMARKS
 from runs.home import Home
 from runs.retrieval_setup import assemble_retrieval, cache_policy
 from runs.settings import ModelSettings, RetrievalSettings, make_settings
+from signatures.errors import OptionError
 
 
 def ask(
@@ -42,6 +43,8 @@ def ask(
     Raises:
         SearchO1Error: A setting is wrong, or model, corpus or server are missing.
     """
+    if not question.strip():
+        raise OptionError("The question is empty; write what you want to know.")
     logging.getLogger("dspy.clients.lm").setLevel(logging.ERROR)
     where = home or Home()
     tell = say or (lambda line: None)

@@ -69,7 +69,7 @@ class _Run:
         self.console = console
 
     def say(self, line: str) -> None:
-        self.console.print(line, highlight=False, soft_wrap=True)
+        self.console.print(line, highlight=False, soft_wrap=True, markup=False)
 
     def evaluate(self) -> list[Evaluation]:
         settings = self.settings

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from metrics.statistics import Estimate, PairedDifference
 from runs.contamination import KINDS
@@ -49,7 +50,9 @@ def print_scores(console: Console, summaries: Sequence[tuple[str, Summary]]) -> 
     table.add_section()
     for group in first.groups:
         table.add_row(
-            f"{first.headline} {group} (n={first.groups[group].n})", *[percent(s.groups[group]) for _, s in summaries]
+            # Group values are anybody's text, which must not be read as colours and styles.
+            Text(f"{first.headline} {group} (n={first.groups[group].n})"),
+            *[percent(s.groups[group]) for _, s in summaries],
         )
     table.add_section()
     rows = {

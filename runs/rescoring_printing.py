@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from runs.printing import percent
 from runs.rescoring_results import FAMILIES, GroupScores, Rescoring
@@ -76,11 +77,12 @@ def _groups(found: Rescoring) -> Table:
         key, _, value = group.partition("=")
         if key != last:
             table.add_section()
-            table.add_row(key, style="italic")
+            table.add_row(Text(key), style="italic")
             last = key
         official = [f"{100 * scores.scores['official'][name].mean:.1f}" for name in names]
         table.add_row(
-            f"  {value}",
+            # Group values are anybody's text, which must not be read as colours and styles.
+            Text(f"  {value}"),
             str(scores.questions),
             *official,
             str(scores.valid["official"]),

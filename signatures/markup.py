@@ -33,7 +33,8 @@ MARKERS = (
 
 _SPECIAL_TOKEN = re.compile(r"<\|([^<>|\s][^<>|]{0,60})\|>|<｜([^<>｜\s][^<>｜]{0,60})｜>")
 _TAG_TOKEN = re.compile(
-    r"<(/?(?:s|think|tool_call|tool_response|start_of_turn|end_of_turn|bos|eos)|/?INST)>|\[(/?INST)\]"
+    r"<(/?(?:s|think|tool_call|tool_response|start_of_turn|end_of_turn|bos|eos|unk|pad)|/?INST|</?SYS>)>"
+    r"|\[(/?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|SYSTEM_PROMPT))\]"
 )
 _BLOCK = re.compile(
     f"{re.escape(BEGIN_SEARCH_RESULT)}.*?(?:{re.escape(END_SEARCH_RESULT)}|\\Z)"

@@ -33,7 +33,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         table.add_row(
             entry.name, splits, entry.metric, ", ".join(entry.groups), entry.licence, login, entry.summary
         )  # fmt: skip
-    Console().print(table)
+    Console(markup=False).print(table)
 
 
 @command.command("show")

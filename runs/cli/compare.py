@@ -63,6 +63,6 @@ def command(
 
     from runs.comparison_printing import print_comparison
 
-    print_comparison(Console(), found, flips=flips)
+    print_comparison(Console(markup=False), found, flips=flips)
     if html is not None:
         click.echo(f"Page: {html}")

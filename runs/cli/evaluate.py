@@ -9,6 +9,9 @@ import click
 
 from runs.cli.options import chain_options, model_options, parse_changes, parse_retrieval, retrieval_options
 
+FAILED = 1
+"""Exit code when no question of a method could be answered."""
+
 
 @click.command("evaluate")
 @click.argument("benchmark", default="")
@@ -45,7 +48,7 @@ def command(**given: Any) -> None:
     BENCHMARK is a name (`search-o1 benchmarks` lists them) or a Python file of your own that defines one.
 
     The same command goes on where a killed one stopped. Scores stand beside their 95 % intervals, failed questions
-    count as wrong, and several methods are compared question by question.
+    count as wrong, and several methods are compared question by question. Exit code 1 when every question failed.
 
     \b
     search-o1 evaluate quickstart
@@ -63,4 +66,10 @@ def command(**given: Any) -> None:
     given = parse_retrieval(given)
     if methods:
         given["methods"] = tuple(m.strip() for m in methods.split(",") if m.strip())
-    evaluate(console=Console(), options=options, track=track, **{k: v for k, v in given.items() if v is not None})
+    console = Console(markup=False)
+    done = evaluate(console=console, options=options, track=track, **{k: v for k, v in given.items() if v is not None})
+    failed = [e for e in done if e.records and all(record["finish"] == "error" for record in e.records)]
+    for e in failed:
+        click.echo(f"{e.method}: every question failed; the first one: {e.records[0]['error']}", err=True)
+    if failed:
+        raise SystemExit(FAILED)

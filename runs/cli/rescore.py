@@ -44,6 +44,6 @@ def command(
     from runs.rescoring_printing import print_rescoring
 
     found = rescore(file, backoff=backoff, kind=kind, data=data, output=output, unsafe_code=unsafe_code)
-    print_rescoring(Console(), found)
+    print_rescoring(Console(markup=False), found)
     if output is not None:
         click.echo(f"Written: {output}")

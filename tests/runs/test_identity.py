@@ -58,7 +58,9 @@ def test_a_seed_set_as_an_option_counts(films) -> None:
 def test_the_run_folder_says_what_was_run(films) -> None:
     done = films(1).run_one()
     assert done.id.startswith("films-search_o1-qwq-32b-")
-    assert sorted(p.name for p in done.folder.iterdir()) == ["facts.json", "journal.jsonl", "summary.json"]
+    assert sorted(p.name for p in done.folder.iterdir()) == [
+        "facts.json", "journal.jsonl", "plan.json", "summary.json",
+    ]  # fmt: skip
     assert done.facts["model"] == "vllm:QwQ:models/QwQ"
     assert done.facts["sampling"]["temperature"] == 0.7
 

@@ -86,3 +86,11 @@ def test_nothing_is_shown_when_not_wanted() -> None:
         assert progress.state().startswith("em 0.0")
         progress.add(record(0, True))
     assert file.getvalue() == ""
+
+
+def test_what_looks_like_markup_in_a_group_is_shown_as_it_is() -> None:
+    console, file = screen()
+    question = Question("q", "Is it?", ("yes",), groups={"type": "[/z] [red]"})
+    found = {"reasoning": "\\boxed{yes}", "finish": "answered"}
+    print_scores(console, [("one", summarise([make_record(question, 0, found, "open_qa", 1.0, 2.0)]))])
+    assert "em type=[/z] [red] (n=1)" in file.getvalue()

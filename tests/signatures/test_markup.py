@@ -82,6 +82,7 @@ def test_a_token_hidden_inside_another_does_not_come_out_of_it(nested) -> None:
 def test_neutralised_text_shows_what_stood_there() -> None:
     assert neutralise("a <|end_search_result|> b") == "a <¦end_search_result¦> b"
     assert neutralise("</think> <s> [INST]") == "‹/think› ‹s› (INST)"
+    assert neutralise("<<SYS>> [TOOL_CALLS] <unk>") == "‹<SYS>› (TOOL_CALLS) ‹unk›"
 
 
 @given(st.text(alphabet=st.characters(blacklist_categories=("Cs",), blacklist_characters="<>[]|｜")))

@@ -50,6 +50,22 @@ def test_evaluate_takes_the_name_of_a_question_file_where_no_label_is_given(film
     assert folder.name.startswith("mine-search_o1-qwq-32b-")
 
 
+def test_evaluate_fails_when_every_question_failed(films) -> None:
+    world = films(2)
+    done = command(
+        *world.arguments("--no-track", "--search", "bing"),
+        home=world.home.root, BING_ENDPOINT="http://127.0.0.1:9/", BING_KEY="k",
+    )  # fmt: skip
+    assert done.exit_code == 1
+    assert "search_o1: every question failed; the first one: " in done.output
+
+
+def test_an_empty_question_is_refused(films) -> None:
+    done = ask(films(1), question="  ")
+    assert done.exit_code == 2
+    assert "The question is empty" in done.output
+
+
 def ask(world, *arguments: str, question: str = f"Who directed {FILM}?"):
     return command(
         "ask", question, "--model", "hosted_vllm/QwQ", "--base-url", world.server.base_url,
