@@ -44,9 +44,7 @@ is let go of afterwards: private tests take seconds to decode and hundreds of me
 _SHOWN = 200
 
 
-def score_code(
-    chain: str, tests: Tests, *, family: str = "both", sandbox: SandboxOptions | None = None
-) -> CodeScore:
+def score_code(chain: str, tests: Tests, *, family: str = "both", sandbox: SandboxOptions | None = None) -> CodeScore:
     """Score a chain that answers a code question.
 
     Args:

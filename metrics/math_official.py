@@ -86,6 +86,22 @@ def same_string(first: str, second: str) -> bool:
         return first == second
 
 
+def vote_key(answer: str) -> str:
+    """Return what two samples must share for their answers to be one vote of a majority.
+
+    Args:
+        answer: An answer.
+
+    Returns:
+        The string that the answer is compared by.
+    """
+    folded = " ".join(answer.lower().split())
+    try:
+        return rewrite(folded)
+    except _Untidy:
+        return folded
+
+
 def rewrite(text: str) -> str:
     """Rewrite a LaTeX answer into the form that the MATH dataset compares.
 

@@ -96,6 +96,21 @@ def same_value(answer: str, label: str) -> Verdict:
     return _by_judge(given, wanted)
 
 
+def vote_key(answer: str) -> str:
+    """Return what two samples must share for their answers to be one vote of a majority.
+
+    Args:
+        answer: An answer.
+
+    Returns:
+        The exact value of a number, however it is written; of anything else its plain LaTeX line. Expressions that only
+        algebra shows to be equal stay apart: each pair of them would cost a comparison.
+    """
+    line = tidy(answer) if len(answer) <= _LONGEST else answer
+    number = value(line) if len(answer) <= _LONGEST else None
+    return line if number is None else f"{number.number}{'%' if number.percent else ''}"
+
+
 def _by_tokens(answer: str, label: str) -> dict[str, float]:
     if len(answer) > _LONGEST or len(label) > _LONGEST:
         return {"em": 0.0, "acc": 0.0, "f1": 0.0}

@@ -81,7 +81,7 @@ class _Run:
         questions = self._chosen(everything)
         methods = settings.methods or (questions.benchmark.methods if questions.benchmark else ("search_o1",))
         sandbox = SandboxOptions(unsafe=settings.unsafe_code)
-        check_scoring(settings.options.get("task", questions.task), sandbox)
+        check_scoring(settings.options.get("task", questions.task), sandbox, questions.questions)
         model = assemble_model(settings, self.home, self.say, policy=cache_policy(settings))
         retrieval = None
         if any(method != "direct" for method in methods):

@@ -74,6 +74,9 @@ def print_scores(console: Console, summaries: Sequence[tuple[str, Summary]]) -> 
         )
     if any(s.fallbacks for _, s in summaries):
         table.add_row("direct answer stood in", *[str(s.fallbacks) for _, s in summaries])
+    if any(s.public_only for _, s in summaries):
+        # Without the private tests a strict score is an upper bound, which nobody should take for a result.
+        table.add_row("judged on public tests only", *[str(s.public_only) for _, s in summaries])
     for label, counts in (
         ("pages failed, by reason", [s.read_failures for _, s in summaries]),
         ("searches failed, by provider", [s.search_failures for _, s in summaries]),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from metrics import math_official, math_strict
+from metrics.normalise import normalise_strict
 from metrics.statistics import Estimate, maj_at_k_with_error, pass_at_k_with_error
 from runs.journal import Record
 
 _ANSWERS = {"official": "official_prediction", "strict": "prediction"}
+_MATH_VOTES = {"official": math_official.vote_key, "strict": math_strict.vote_key}
 
 
 def repeated_scores(by_question: Mapping[str, Sequence[Record]], headline: str) -> dict[str, dict[str, Estimate]]:
@@ -19,7 +22,8 @@ def repeated_scores(by_question: Mapping[str, Sequence[Record]], headline: str) 
 
     Returns:
         Family to `pass@k` for k = 2, 4, 8, ... up to the fewest samples that a question has, and `maj@k` for that
-        number; empty where a question has one sample only. With a program as the answer there is no majority.
+        number; empty where a question has one sample only. Math answers are one vote where they have the same value
+        (official: the same string), others where they read the same. With a program as the answer there is no majority.
     """
     fewest = min(map(len, by_question.values()), default=0)
     if fewest < 2:
@@ -31,5 +35,6 @@ def repeated_scores(by_question: Mapping[str, Sequence[Record]], headline: str) 
         found[family] = {f"pass@{k}": pass_at_k_with_error(outcomes, k) for k in (*powers, fewest)}
         if headline != "pass@1":
             first = [[r[answer] for r in records[:fewest]] for records in by_question.values()]
-            found[family][f"maj@{fewest}"] = maj_at_k_with_error(first, [values[:fewest] for values in outcomes])
+            key: Callable[[str], str] = _MATH_VOTES[family] if headline == "math_equal" else normalise_strict
+            found[family][f"maj@{fewest}"] = maj_at_k_with_error(first, [values[:fewest] for values in outcomes], key)
     return found

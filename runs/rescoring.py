@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from metrics.code_verdicts import CodeScore
 from metrics.scorer import score
 from metrics.scores import Score
 from runs.benchmarks.question import Question
@@ -62,7 +63,8 @@ def rescore(
         replace(read, predictions=predictions), questions, kind, Path(data) if data is not None else None
     )
     notes: list[str] = []
-    own = _scores(predictions, questions, chosen, unsafe_code)
+    results = _score_all([p.output for p in predictions], questions, chosen, unsafe_code)
+    own = [_numbers(result) for result in results]
     stood_in = _stand_ins(predictions, questions, own, chosen, backoff, asked, unsafe_code, notes)
     items = [
         ItemScore(
@@ -89,7 +91,7 @@ def rescore(
         reason=reason,
         fallback=stood_in is not None,
         notes=notes,
-        coverage=_coverage(questions) if chosen == "code" else "",
+        coverage=_coverage(results),
     )
     if output is not None:
         _write(Path(output).expanduser(), found.to_dict())
@@ -133,13 +135,6 @@ def _questions(predictions: Sequence[Prediction], path: Path) -> list[Question]:
     return [p.question for p in predictions if p.question is not None]
 
 
-def _scores(
-    predictions: Sequence[Prediction], questions: Sequence[Question], kind: str, unsafe: bool
-) -> list[dict[str, Numbers]]:
-    outputs = [p.output for p in predictions]
-    return [_numbers(result) for result in _score_all(outputs, questions, kind, unsafe)]
-
-
 def _score_all(outputs: Sequence[str], questions: Sequence[Question], kind: str, unsafe: bool) -> Sequence[Score]:
     if kind != "code":
         return [score(o, list(q.answers), kind, q.choices) for o, q in zip(outputs, questions, strict=True)]
@@ -152,7 +147,7 @@ def _score_all(outputs: Sequence[str], questions: Sequence[Question], kind: str,
             f"{len(without)} of {len(questions)} questions have no tests ({_listed(without)}); give the question file "
             "with public_test_cases as --data."
         )
-    tests = [q.tests.read() for q in questions if q.tests is not None]
+    tests = [q.tests.read for q in questions if q.tests is not None]
     return score_many(outputs, tests, sandbox=SandboxOptions(unsafe=unsafe))
 
 
@@ -216,9 +211,9 @@ def _direct(
     return found
 
 
-def _coverage(questions: Sequence[Question]) -> str:
-    found = {q.tests.read().coverage for q in questions if q.tests is not None}
-    return found.pop() if len(found) == 1 else "partly public only"
+def _coverage(results: Sequence[Score]) -> str:
+    found = {result.coverage for result in results if isinstance(result, CodeScore)}
+    return "partly public only" if len(found) > 1 else "".join(found)
 
 
 def _listed(ids: Sequence[str]) -> str:

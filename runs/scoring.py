@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from metrics.code import score_code, score_code_async
@@ -18,18 +19,24 @@ _LONG_CHAIN = 100_000
 """Characters from which comparing words may take long enough to be felt by the other chains."""
 
 
-def check_scoring(task: str, sandbox: SandboxOptions) -> None:
+def check_scoring(task: str, sandbox: SandboxOptions, questions: Sequence[Question] = ()) -> None:
     """Make sure that answers of a kind can be scored here, before anything is paid for.
 
     Args:
         task: Task kind.
         sandbox: How programs are run.
+        questions: The questions to be answered.
 
     Raises:
+        DataError: Programs have to be run, and a question has no tests.
         SandboxError: Programs have to be run, and cannot be isolated here.
     """
-    if task == "code":
-        choose_backend(sandbox)
+    if task != "code":
+        return
+    for question in questions:
+        if question.tests is None:
+            raise _no_tests(question)
+    choose_backend(sandbox)
 
 
 async def score_question(question: Question, chain: str, task: str, sandbox: SandboxOptions | None = None) -> Score:
@@ -51,7 +58,7 @@ async def score_question(question: Question, chain: str, task: str, sandbox: San
     """
     if task == "code":
         if question.tests is None:
-            raise DataError(f"Question {question.id!r} has no tests to run its program on (public_test_cases).")
+            raise _no_tests(question)
         return await score_code_async(chain, question.tests.read, sandbox=sandbox)
     if task == "math" or len(chain) > _LONG_CHAIN:
         return await score_async(chain, list(question.answers), task, question.choices)
@@ -86,3 +93,9 @@ def verdict_of(result: Score) -> dict[str, str]:
     if not isinstance(result, CodeScore):
         return {}
     return {"verdict": result.reason, "coverage": result.coverage}
+
+
+def _no_tests(question: Question) -> DataError:
+    return DataError(
+        f"Question {question.id!r} has no tests to run its program on; a code problem has them in public_test_cases."
+    )

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from metrics.chain_statistics import chain_metrics
 from metrics.statistics import (
@@ -61,6 +60,7 @@ class Summary:
         read_failures: Reason to count of pages that could not be read.
         search_failures: Provider to count of searches that failed, also beside others that answered.
         fallbacks: Questions whose direct answer stood in.
+        public_only: Programs that only the public tests were there for: their strict score is an upper bound.
         repeated: Family to `pass@k` and `maj@k` of the headline, where each question has several samples (`scores` are
             then avg@k).
     """
@@ -81,7 +81,7 @@ class Summary:
     search_failures: dict[str, int] = field(default_factory=dict)
     fallbacks: int = 0
     repeated: dict[str, dict[str, Estimate]] = field(default_factory=dict)
-    extra: dict[str, Any] = field(default_factory=dict)
+    public_only: int = 0
 
     @property
     def contaminated(self) -> int:
@@ -115,7 +115,7 @@ class Summary:
         flat |= {f"chain.{name}": value for name, value in self.chains.items()}
         flat |= {f"finish.{name}": count for name, count in self.finishes.items()}
         flat |= {f"failure.{name}": count for name, count in self.failures.items()}
-        flat["fallbacks"] = self.fallbacks
+        flat |= {"fallbacks": self.fallbacks, "public_tests_only": self.public_only}
         return {_UNSAFE.sub("_", name): float(value) for name, value in flat.items() if value == value}
 
 
@@ -155,6 +155,7 @@ def summarise(records: Sequence[Record], headline: str = "em") -> Summary:
         search_failures=total(records, "searches_failed"),
         fallbacks=sum(r["fallback"] for r in records),
         repeated=repeated_scores(by_question, headline),
+        public_only=sum(r.get("coverage") == "public only" for r in records),
     )
 
 

@@ -63,6 +63,17 @@ def missing_notes(outcomes: Sequence[Outcomes]) -> list[str]:
     ]
 
 
+def coverage_notes(outcomes: Sequence[Outcomes]) -> list[str]:
+    """Return which code runs had only the public tests to be judged on."""
+    counts = [(each.run, sum(r.get("coverage") == "public only" for r in each.run.records)) for each in outcomes]
+    return [
+        f"{run.id}: {count} of {len(run.records)} answers were judged on public tests only, for the data held no "
+        "others; its strict score is an upper bound."
+        for run, count in counts
+        if count
+    ]
+
+
 def double_notes(outcomes: Sequence[Outcomes]) -> list[str]:
     """Return which run is meant where the same method and model were run several times on the same set."""
     doubles = [s for s in systems_of(outcomes) if s.number > 1]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +38,12 @@ def test_known_choices_decide_what_a_box_names(answer: str, letter: str) -> None
 
 def test_a_text_that_two_choices_share_names_neither() -> None:
     assert choice_letter("x", ["x", "X", "y"]) == ""
+
+
+def test_an_essay_names_no_choice_and_costs_no_time() -> None:
+    began = time.process_time()
+    assert choice_letter("\\text{" * 40_000 + "B" + "}" * 40_000, CHOICES) == ""
+    assert time.process_time() - began < 5
 
 
 def test_without_known_choices_a_text_names_none() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 
 import pytest
@@ -307,6 +308,20 @@ async def test_scoring_from_coroutines_does_not_block_the_loop() -> None:
     ticking.cancel()
     assert [score.strict["pass@1"] for score in scores] == [1, 1, 1]
     assert ticks > 3
+
+
+async def test_tests_are_read_in_the_thread_that_judges_for_they_can_be_large() -> None:
+    readers: list[threading.Thread] = []
+
+    def read() -> CodeTests:
+        readers.append(threading.current_thread())
+        return DOUBLE
+
+    right = chain("print(int(input()) * 2)")
+    assert (await score_code_async(right, read, family="strict")).strict["pass@1"] == 1
+    assert [score.strict["pass@1"] for score in score_many([right, "none"], [read, read], family="strict")] == [1, 0]
+    assert len(readers) == 3
+    assert threading.main_thread() not in readers
 
 
 async def test_cancelling_kills_the_sandbox_and_frees_its_place() -> None:

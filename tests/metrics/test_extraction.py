@@ -107,6 +107,7 @@ def test_official_box_edge_cases(output: str, task: str, answer: str) -> None:
         (r"\boxed{\text{a} and \text{b}}", r"\text{a} and \text{b}"),
         (r"\boxed{1 + \boxed{2}}", r"1 + \boxed{2}"),
         (r"\boxed{\boxed{2}}", "2"),
+        (r"\boxed{\text{\boxed{\mathrm{\textbf{2}}}}}", "2"),
         (r"\boxed{never closed \boxed{2}", "2"),
         (r"} \boxed{2} }", "2"),
         (r"\boxed{Paris} in the format \boxed{YOUR_ANSWER}", "Paris"),
@@ -154,8 +155,10 @@ def test_no_text_breaks_the_strict_readings(chain: str) -> None:
 @pytest.mark.parametrize(
     "unit", ["\\boxed{", "\\boxed{}", "{", "}", "```python\n", "```python ", "\\boxed{\\text{", BEGIN_SEARCH_QUERY, " "]
 )
-def test_a_chain_that_repeats_itself_is_read_in_linear_time(unit: str) -> None:
-    chain = unit * (200_000 // len(unit))
+@pytest.mark.parametrize("closing", ["", "}"])
+def test_a_chain_that_repeats_itself_is_read_in_linear_time(unit: str, closing: str) -> None:
+    count = 200_000 // len(unit)
+    chain = f"\\boxed{{{unit * count}{closing * count}}}"
     began = time.process_time()
     for task in TASK_KINDS:
         official_box(chain, task)

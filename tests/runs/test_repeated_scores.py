@@ -33,3 +33,16 @@ def test_pass_and_majority_over_the_samples_that_every_question_has() -> None:
 def test_programs_have_no_majority() -> None:
     runs = {"a": [record("p", 1.0, "pass@1"), record("q", 0.0, "pass@1")]}
     assert list(repeated_scores(runs, "pass@1")["official"]) == ["pass@2"]
+
+
+def test_one_value_in_several_spellings_is_one_vote() -> None:
+    spellings = [("\\frac{1}{2}", 1.0), ("0.5", 1.0), ("1/2", 1.0), ("3", 0.0), ("3", 0.0), (" 3.0", 0.0)]
+    runs = {"half": [record(answer, right, "math_equal") for answer, right in (*spellings, ("x=\\frac12", 1.0))]}
+    found = repeated_scores(runs, "math_equal")
+    assert found["strict"]["maj@7"].mean == 1.0
+    # The published scorer calls 3.0 and 3 two answers; the halves are one to it as well.
+    assert found["official"]["maj@7"].mean == 1.0
+    # As many threes as halves: a draw.
+    tied = {"tie": [record(answer, right, "math_equal") for answer, right in spellings]}
+    assert repeated_scores(tied, "math_equal")["strict"]["maj@6"].mean == 0.5
+    assert repeated_scores(tied, "math_equal")["official"]["maj@6"].mean == 1.0

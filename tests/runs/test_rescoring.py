@@ -1,69 +1,19 @@
-"""Predictions made elsewhere are scored: every shape of file, the fallback, what is stored, and what is refused."""
+"""Predictions made elsewhere are scored: every shape of file, the fallback, and the scores that a file has already."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from runs.home import Home
 from runs.rescoring import rescore
-from signatures.errors import DataError, OptionError, SearchO1Error
+from signatures.errors import DataError
+from tests.runs.prediction_files import code_items, direct_items, gpqa_items, listed, mean, metrics, plain, questions
 from tests.runs.report_world import write_run
 from tests.runs.world import write_lines
-
-
-def listed(path: Path, items: Iterable[Any]) -> Path:
-    """Write a list as the authors' scripts do."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(list(items), indent=4, ensure_ascii=False), encoding="utf-8")
-    return path
-
-
-def metrics(em: int, acc: int, f1: float, math_equal: bool = False, valid: bool = True) -> dict[str, Any]:
-    return {"is_valid_answer": valid, "acc": acc, "em": em, "f1": f1, "math_equal": math_equal}
-
-
-def gpqa_items() -> list[dict[str, Any]]:
-    """Five items as the authors' files have them: right, wrong, a letter with its text, no box, a box in a page."""
-    prompt = (
-        "<|im_start|>user\nYou are a reasoning assistant. Question:\nWhich? Choices:\n(A) one\n(B) two\n(C) three\n"
-        "(D) four\n<|im_end|>\n<|im_start|>assistant\n"
-    )
-    page = "<|begin_search_result|> the answer is \\boxed{B} <|end_search_result|>"
-    outputs = [
-        ("So \\boxed{B}", "B", metrics(1, 1, 1.0, True)),
-        ("So \\boxed{\\text{(C)}}", "C", metrics(0, 0, 0.0)),
-        ("So \\boxed{B. two}", "B. two", metrics(0, 1, 0.0)),
-        ("I cannot say", "", metrics(0, 0, 0.0, valid=False)),
-        (f"Let me see. {page} Hm.", "B", metrics(1, 1, 1.0, True)),
-    ]
-    return [
-        {
-            "id": i, "Question": prompt, "Correct Choice": "B", "Correct Answer": "two", "Incorrect Answer 1": "one",
-            "High-level domain": "Physics" if i < 3 else "Biology", "Subdomain": "Optics",
-            "Output": output, "Pred_Answer": answer, "Metrics": stored,
-        }
-        for i, (output, answer, stored) in enumerate(outputs)
-    ]  # fmt: skip
-
-
-def direct_items() -> list[dict[str, Any]]:
-    """Direct answers to them. The order of the choices is another one, as their unseeded shuffle leaves it."""
-    outputs = ["\\boxed{A}", "\\boxed{A}", "\\boxed{A}", "\\boxed{A}", "no idea"]
-    return [
-        {**item, "Correct Choice": "A", "Output": output, "Pred_Answer": "", "Metrics": metrics(0, 0, 0.0)}
-        for item, output in zip(gpqa_items(), outputs, strict=True)
-    ]
-
-
-def mean(found: Any, family: str, name: str, part: str = "total") -> float:
-    return float(getattr(found, part).scores[family][name].mean)
 
 
 def test_the_authors_choices_are_scored_as_they_scored_them_and_strictly(tmp_path: Path) -> None:
@@ -176,19 +126,6 @@ def test_the_authors_math_is_compared_as_text_and_by_value(tmp_path: Path) -> No
     assert not any(d.different for d in found.stored)
 
 
-def code_items() -> list[dict[str, Any]]:
-    tests = json.dumps([{"input": "2\n", "output": "4\n", "testtype": "stdin"}])
-    programs = ["print(int(input()) * 2)", "print(1)", None]
-    return [
-        {
-            "id": i, "Question": "prompt", "question_title": "Twice", "difficulty": "easy" if i else "hard",
-            "public_test_cases": tests, "Pred_Answer": program or "", "Metrics": {"pass@1": float(i == 0)},
-            "Output": f"so\n```python\n{program}\n```" if program else "I give up", "Results": [[1]],
-        }
-        for i, program in enumerate(programs)
-    ]  # fmt: skip
-
-
 def test_code_is_run_and_an_absent_program_replaced_by_the_direct_one(tmp_path: Path) -> None:
     file = listed(tmp_path / "livecode.qwq.search_o1" / "test.1.2,3:4.json", code_items())
     direct = [{**item, "Output": code_items()[0]["Output"]} for item in code_items()]
@@ -236,10 +173,6 @@ def test_a_journals_last_record_of_a_question_counts(tmp_path: Path) -> None:
     assert mean(rescore(journal), "strict", "em") == 1.0
 
 
-def plain(path: Path, *outputs: Any, **more: Any) -> Path:
-    return write_lines(path, [{"id": f"q{i}", "output": o, "answers": ["7"], **more} for i, o in enumerate(outputs)])
-
-
 def test_lines_with_id_output_and_answers_are_enough(tmp_path: Path) -> None:
     found = rescore(
         plain(tmp_path / "p.jsonl", "\\boxed{7}", "\\boxed{8}"), kind="qa", output=tmp_path / "new" / "s.json"
@@ -256,16 +189,6 @@ def test_lines_with_id_output_and_answers_are_enough(tmp_path: Path) -> None:
     }
     assert told["overall"]["official"]["em"]["n"] == 2
     assert (told["kind"], told["headline"], told["missing"]) == ("open_qa", "em", 0)
-
-
-def questions(path: Path, count: int = 4) -> Path:
-    return write_lines(
-        path,
-        [
-            {"id": f"q{i}", "question": "?", "answers": ["7"], "type": "even" if i % 2 == 0 else "odd"}
-            for i in range(count)
-        ],
-    )
 
 
 def test_labels_groups_and_denominator_come_from_the_data(tmp_path: Path) -> None:
@@ -309,134 +232,3 @@ def test_a_megabyte_of_output_and_a_byte_order_mark_are_read(tmp_path: Path) -> 
     item = {"id": "x", "output": "word " * 200_000 + "\\boxed{7}", "answers": ["7"]}
     file.write_text("\ufeff" + json.dumps([item]), encoding="utf-8")
     assert mean(rescore(file, kind="qa"), "strict", "em") == 1.0
-
-
-@pytest.mark.parametrize(
-    ("items", "kind", "reason"),
-    [
-        ([{"id": 1, "output": "x", "answer": "5", "solution": "s"}], "math", "have a solution"),
-        ([{"id": 1, "output": "x", "answer": ["5"]}], "open_qa", "labels are lists"),
-        (
-            [{"id": 1, "output": "x", "answer": "5"}, {"id": 2, "output": "x", "answer": "\\pi"}],
-            "math",
-            "numbers or LaTeX",
-        ),
-        ([{"id": 1, "output": "x", "answer": "Paris"}], "open_qa", "nothing says otherwise"),
-        ([{"id": 1, "output": "x", "answer": "B", "choices": ["u", "v"]}], "multiple_choice", "its fields say so"),
-    ],
-)
-def test_the_kind_is_told_by_the_fields(tmp_path: Path, items: list[Any], kind: str, reason: str) -> None:
-    found = rescore(write_lines(tmp_path / "p.jsonl", items))
-    assert found.kind == kind
-    assert reason in found.reason
-
-
-@pytest.mark.parametrize(
-    ("folder", "kind"), [("aime.qwq.direct", "math"), ("runs.qa/2wiki.qwq.direct", "open_qa"), ("amc.qwq.x", "math")]
-)
-def test_the_kind_is_told_by_the_authors_folder_names(tmp_path: Path, folder: str, kind: str) -> None:
-    item = {"id": 1, "Question": "q", "answer": "Paris", "Output": "x"}
-    assert rescore(listed(tmp_path / folder / "test.1.2,3:4.json", [item])).kind == kind
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("", "is empty"),
-        (" \n ", "is empty"),
-        ("[]", "holds no item"),
-        ("{", "line 1: not JSON"),
-        ('[{"id": 1}', "is not valid JSON"),
-        ('{"id": 1, "output": "x"}\nnonsense\n', "line 2: not JSON"),
-        ("[1, 2]", "item 1: expected an object, found int"),
-        ('{"overall": {"em": 0.5}, "per_domain": {}}', r"holds the authors' averages, not their outputs"),
-        ('{\n "overall": {"em": 0.5}\n}', r"holds the authors' averages, not their outputs"),
-        ('{\n "a": 1\n}', "holds one JSON object"),
-        ('[{"id": 1, "text": "x"}]', "no item has an output; .*Its fields are: id, text"),
-        ('[{"id": 1, "output": "x"}, {"id": 2, "Output": "x"}]', "mixes predictions with id and output and"),
-        ('[{"id": 1, "output": "x", "Output": "y"}]', "item 1 has several outputs"),
-        ('[{"output": "x", "answers": ["a"]}]', "item 1 has no id"),
-        ('[{"id": 1, "output": ["x"], "answers": ["a"]}]', "item 1: an output must be text, not list"),
-        ('[{"id": 1, "output": 7, "answers": ["a"]}]', "an output must be text, not int"),
-        ('[{"id": 1, "output": "x", "answers": ["a"], "sample": -1}]', "sample is -1"),
-        ('[{"id": 1, "output": "x", "answers": [{}]}]', "a label must be text or a number"),
-        ('[{"id": 1, "output": "x", "answers": []}]', "no answer"),
-        ('[{"id": 1, "output": "x"}, {"id": 2, "output": "x", "answers": ["a"]}]', "1 of 2 items have no label"),
-        ('[{"id": 1, "output": "x", "answer": "a"}, {"id": 1, "output": "y", "answer": "a"}]', "1 items repeat an id"),
-        ('[{"id": 1, "Output": "x", "answer": "a", "Metrics": {"em": NaN}}]', "its stored em is nan"),
-        ('[{"id": 1, "Output": "x", "answer": "a", "Metrics": {"em": "1"}}]', "its stored em is '1'"),
-        (
-            '[{"id": 1, "Output": "x", "answer": "a"}, {"id": 2, "Output": "x", "Correct Choice": "A"}]',
-            "mixes tasks",
-        ),
-        ('{"chain": "x", "finish": "answered"}', "the record has no id, answers, groups"),
-    ],
-)  # fmt: skip
-def test_bad_files_are_refused_with_the_place_and_the_way_out(tmp_path: Path, text: str, complaint: str) -> None:
-    file = tmp_path / "p.json"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=complaint):
-        rescore(file)
-
-
-def test_other_mistakes_are_told(tmp_path: Path) -> None:
-    file = plain(tmp_path / "p.jsonl", "\\boxed{7}")
-    with pytest.raises(DataError, match="There is no file"):
-        rescore(tmp_path / "nowhere.json")
-    with pytest.raises(DataError, match="There is no question file"):
-        rescore(file, data=tmp_path / "nowhere.json")
-    with pytest.raises(OptionError, match="no scorer for task 'poetry'"):
-        rescore(file, kind="poetry")
-    with pytest.raises(DataError, match="needs the problems' tests"):
-        rescore(file, kind="code")
-    with pytest.raises(DataError, match="so it is code, not qa"):
-        rescore(listed(tmp_path / "code.json", code_items()), kind="qa")
-    with pytest.raises(DataError, match="cannot be written"):
-        rescore(file, output=file / "scores.json")
-    (tmp_path / "latin.json").write_bytes(b'[{"id": "\xff"}]')
-    with pytest.raises(DataError, match="UTF-8"):
-        rescore(tmp_path / "latin.json")
-
-
-def test_ids_that_the_data_do_not_have_are_counted(tmp_path: Path) -> None:
-    rows = [{"id": f"q{i}", "output": "x"} for i in (0, 1, 7, 8, 9)]
-    file = write_lines(tmp_path / "p.jsonl", rows)
-    with pytest.raises(DataError, match=r"3 of 5 ids in .* are not in .*: 'q7', 'q8', 'q9'"):
-        rescore(file, data=questions(tmp_path / "data.jsonl"))
-
-
-def test_order_does_not_matter_and_scoring_is_repeatable(tmp_path: Path) -> None:
-    forward = rescore(listed(tmp_path / "a.json", gpqa_items())).to_dict()
-    backward = rescore(listed(tmp_path / "b.json", reversed(gpqa_items()))).to_dict()
-    assert forward["overall"] == backward["overall"]
-    assert forward["per_group"] == backward["per_group"]
-    assert forward == {**rescore(tmp_path / "a.json").to_dict()}
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
-FIELDS = st.sampled_from(
-    ["id", "output", "Output", "answers", "answer", "Metrics", "sample", "chain", "finish", "groups", "Correct Choice",
-     "choices", "public_test_cases", "direct_chain", "official", "strict", "level", "Question"]
-)  # fmt: skip
-
-
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.dictionaries(FIELDS, VALUES, max_size=4), max_size=3), st.booleans())
-def test_no_file_however_odd_ends_in_anything_but_scores_or_an_error_of_ours(
-    tmp_path: Path, items: list[Any], sound: bool
-) -> None:
-    base: dict[str, Any] = {"output": "\\boxed{x}", "answers": ["x"]} if sound else {}
-    file = tmp_path / "odd.json"
-    file.write_text(json.dumps([{**base, "id": i, **item} for i, item in enumerate(items)]), encoding="utf-8")
-    try:
-        found = rescore(file, kind="qa")
-    except SearchO1Error as error:
-        told = str(error)
-    else:
-        told = json.dumps(found.to_dict(), allow_nan=False)
-        assert found.total.questions == len({i.id for i in found.items})
-    assert told

@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 
 from runs import evaluate
+from runs.benchmarks.problem_tests import ProblemTests
+from runs.benchmarks.question import Question
 from runs.evaluation import Evaluation
 from runs.home import Home
+from runs.reporting import report
+from runs.scoring import score_of_nothing, score_question
+from signatures.errors import DataError
 from tests.runs.world import write_lines
 from tests.servers.lm import LMServer
 
@@ -70,10 +75,48 @@ def test_each_kind_is_recognised_and_judged_by_its_headline(
 
 
 def test_a_failed_program_says_why_and_which_tests_there_were(tmp_path: Path) -> None:
-    record = run(tmp_path, CODE, SUM.replace("a + b", "1 / 0")).records[0]
+    done = run(tmp_path, CODE, SUM.replace("a + b", "1 / 0"))
+    record = done.records[0]
     assert record["verdict"] == "runtime_error"
     assert record["coverage"] == "public only"
+    assert done.summary.metrics()["public_tests_only"] == 1
+    for paper in (False, True):
+        assert "1 of 1 answers were judged on public tests only" in report([done.folder], paper=paper).text
     assert record["groups"]["difficulty"] == "easy"
+
+
+def test_a_question_that_cannot_be_scored_fails_alone_is_counted_and_tried_again(tmp_path: Path) -> None:
+    damaged = {**CODE, "question_content": "Add two integers.", "private_test_cases": "no tests at all"}
+    data = write_lines(tmp_path / "set.jsonl", [damaged, CODE])
+    with LMServer([("", SUM)]) as server:
+        settings = {
+            "home": Home(tmp_path / "home"), "data": data, "model": f"hosted_vllm/{server.model}",
+            "base_url": server.base_url, "methods": ("direct",), "track": False, "progress": False,
+        }  # fmt: skip
+        (done,), (again,) = evaluate(**settings), evaluate(**settings)
+        assert len(server.calls) == 2
+    assert (done.summary.questions, done.summary.failures) == (2, {"data": 1})
+    assert done.summary.scores["strict"]["pass@1"].mean == 0.5
+    failed, right = done.records
+    assert "Private tests are damaged" in failed["error"]
+    # What was paid for is kept.
+    assert "print(a + b)" in failed["chain"]
+    assert failed["strict"].keys() == right["strict"].keys()
+    assert (again.answered, again.summary.failures) == (1, {"data": 1})
+
+
+def test_code_without_tests_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="Question '0' has no tests to run its program on"):
+        run(tmp_path, {"question": "Print 4.", "answer": "4"}, SUM, options={"task": "code"})
+
+
+@pytest.mark.parametrize("task", ["open_qa", "multiple_choice", "math", "code"])
+async def test_what_is_not_scored_has_the_metrics_of_what_is_scored_as_wrong(task: str) -> None:
+    tests = ProblemTests.of_row(CODE) if task == "code" else None
+    wrong = await score_question(Question("q", "?", ("B",), tests=tests), "", task)
+    nothing = score_of_nothing(task)
+    assert (nothing.official, nothing.strict) == (wrong.official, wrong.strict)
+    assert not any(nothing.strict.values())
 
 
 def test_choices_are_recorded_as_they_were_shown(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from metrics.sandbox.inside import namespaces, published
+from metrics.sandbox.inside import call_filter, namespaces, published
 from metrics.sandbox.inside import system_calls as calls
 from metrics.sandbox.inside.prelude import PRELUDE
 
@@ -63,6 +63,7 @@ def restrict(limits: dict[str, int], *, isolated: bool) -> None:
     calls.forbid_new_privileges()
     if isolated:
         calls.drop_capabilities()
+    call_filter.install()
 
 
 def run(job: dict[str, Any], text: str) -> None:

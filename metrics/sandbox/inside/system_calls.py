@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
@@ -22,6 +23,7 @@ _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 0x1, 0x2, 0x4
 # System calls added since Linux 5.0 have the same number on every architecture.
 _SYS_MOUNT_SETATTR = 442
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 1, 4, 38, 36
+_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _CAPABILITY_VERSION_3 = 0x20080522
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -29,6 +31,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 class _MountAttributes(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("attr_set", "attr_clr", "propagation", "userns_fd")]
+
+
+class _Instruction(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint16), ("yes", ctypes.c_uint8), ("no", ctypes.c_uint8), ("value", ctypes.c_uint32)]
+
+
+class _FilterProgram(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_uint16), ("instructions", ctypes.POINTER(_Instruction))]
 
 
 def unshare(flags: int) -> None:
@@ -144,6 +154,27 @@ def drop_capabilities() -> None:
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     nothing = (ctypes.c_uint32 * 6)()
     _check(_libc.capset(ctypes.byref(header), ctypes.byref(nothing)), "capset")
+
+
+def filter_calls(instructions: Sequence[tuple[int, int, int, int]]) -> None:
+    """Have a program of the kernel's packet filter decide on every further system call of this process.
+
+    Args:
+        instructions: Operation, steps to skip if it holds, steps to skip if not, value; of each instruction.
+
+    Raises:
+        OSError: The kernel has no such filter, or does not take the program.
+    """
+    steps = (_Instruction * len(instructions))(*(_Instruction(*instruction) for instruction in instructions))
+    program = _FilterProgram(len(instructions), steps)
+    call = _libc.prctl(
+        _PR_SET_SECCOMP,
+        ctypes.c_ulong(_SECCOMP_MODE_FILTER),
+        ctypes.byref(program),
+        ctypes.c_ulong(0),
+        ctypes.c_ulong(0),
+    )
+    _check(call, "prctl seccomp")
 
 
 def _prctl(option: int, value: int) -> None:

@@ -35,6 +35,13 @@ def test_scores_are_printed_in_both_families_by_group_and_with_the_fallback(tmp_
     assert lines.index("domain") < next(i for i, line in enumerate(lines) if line.startswith("Physics 1 100.0"))
 
 
+def test_group_names_are_anybodys_text_and_no_markup(tmp_path: Path) -> None:
+    file = predictions(tmp_path / "p.jsonl", **{"High-level domain": "[/x]"})
+    done = command(str(file), verb=rescore_command)
+    assert done.exit_code == 0, done.output
+    assert "[/x]" in done.output
+
+
 def test_agreement_with_the_file_is_told(tmp_path: Path) -> None:
     item = {
         "id": 0,
