@@ -30,7 +30,7 @@ from runs.printing import print_difference, print_scores
 from runs.progress import RunProgress
 from runs.replaying import REPLAY_SUFFIX, replay_report
 from runs.retrieval_setup import Retrieval, assemble_retrieval, cache_policy
-from runs.run_folder import note_start
+from runs.run_folder import load_run, note_start
 from runs.scoring import check_scoring
 from runs.settings import EvaluateSettings, make_settings
 from runs.summary import compare_records, summarise
@@ -81,6 +81,8 @@ class _Run:
         questions = self._chosen(everything)
         methods = settings.methods or (questions.benchmark.methods if questions.benchmark else ("search_o1",))
         sandbox = SandboxOptions(unsafe=settings.unsafe_code)
+        if questions.benchmark is None and "task" not in settings.options:
+            self.say(f"Scored as {questions.task} (another kind of task: --set task=math).")
         check_scoring(settings.options.get("task", questions.task), sandbox, questions.questions)
         model = assemble_model(settings, self.home, self.say, policy=cache_policy(settings))
         retrieval = None
@@ -176,13 +178,16 @@ class _Run:
             raise
         seconds = time.monotonic() - started
         records = self._ordered(journal, questions)
-        summary = summarise(records, headline)
-        (folder / "summary.json").write_text(json.dumps(summary.metrics(), indent=1), encoding="utf-8")
+        # A start with a smaller --limit shows its own scores; folder and MLflow keep those of all that was answered.
+        stored = load_run(folder).records
+        kept = summarise(stored, headline).metrics()
+        (folder / "summary.json").write_text(json.dumps(kept, indent=1), encoding="utf-8")
         if tracker is not None:
             files = [folder / "summary.json", *([compiled.path] if compiled else [])]
-            tracker.finish(summary.metrics(), [table_row(r) for r in records], files, records)
+            tracker.finish(kept, [table_row(r) for r in stored], files, stored)
             if tracker.run_id and not tracker.failed:
                 write_note(folder, tracker.run_id, complete=True)
+        summary = summarise(records, headline)
         mlflow_run = tracker.run_id or "" if tracker is not None else known_run
         return Evaluation(
             name, method, folder, records, summary, compiled.path.name if compiled else "", mlflow_run, seconds,

@@ -124,7 +124,11 @@ def _figure(
 def _format(format: str | None, path: Path | None) -> str:
     if format is not None and format not in FORMATS:
         raise OptionError(f"Unknown format {format!r}; known: {', '.join(FORMATS)}.")
-    return format or _SUFFIXES.get(path.suffix.lower() if path is not None else "", "markdown")
+    if format is not None or path is None:
+        return format or "markdown"
+    if path.suffix.lower() not in _SUFFIXES:
+        raise OptionError(f"--output {path}: its suffix names no format; use {', '.join(_SUFFIXES)}, or --format.")
+    return _SUFFIXES[path.suffix.lower()]
 
 
 def _write(path: Path, text: str) -> None:

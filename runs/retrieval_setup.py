@@ -174,6 +174,10 @@ def index_directory(settings: RetrievalSettings, home: Home, say: Say, benchmark
         OptionError: Neither corpus nor index is given, or they do not exist.
         SearchO1Error: The corpus is bad.
     """
+    if settings.index is not None and settings.corpus is not None:
+        raise OptionError(
+            f"--index {settings.index} and --corpus {settings.corpus} both say what to search; give one of them."
+        )
     if settings.index is not None:
         return _known_index(settings.index, home)
     corpus = settings.corpus or (benchmark.corpus if benchmark is not None else None)

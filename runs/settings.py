@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from signatures.errors import OptionError
 
@@ -77,7 +77,7 @@ class EvaluateSettings(ModelSettings, RetrievalSettings):
         data: A question file of your own.
         split: Split; empty means the benchmark's default.
         limit: Only the first so many questions; None means the benchmark's default limit, 0 means all.
-        methods: Methods to run, in order.
+        methods: Methods to run, in order; also as one text, separated by commas.
         samples: Samples a question.
         concurrency: Chains in flight; None means 8 for the embedded model and 64 for a server.
         program: `auto` takes the compiled program shipped for model and task, `none` takes none, else a JSON file.
@@ -92,6 +92,11 @@ class EvaluateSettings(ModelSettings, RetrievalSettings):
         tracking_uri: MLflow store; None means the home folder's.
         progress: Show a progress bar.
     """
+
+    @field_validator("methods", mode="before")
+    @classmethod
+    def _split_methods(cls, given: Any) -> Any:
+        return split_names(given) if isinstance(given, str) else given
 
     benchmark: str = ""
     data: Path | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from signatures.errors import OptionError
 
@@ -62,12 +62,15 @@ class ModelProfile:
             The changed profile.
 
         Raises:
-            OptionError: A name is not a field of the profile.
+            OptionError: A name is not a field of the profile, or style or continuation are unknown.
         """
         known = {f.name for f in fields(self)}
         unknown = sorted(set(changes) - known)
         if unknown:
             raise OptionError(f"Unknown profile field {unknown[0]!r}; known fields: {', '.join(sorted(known))}.")
+        for name, allowed in (("style", get_args(Style)), ("continuation", get_args(Continuation))):
+            if changes.get(name) is not None and changes[name] not in allowed:
+                raise OptionError(f"Profile field {name} = {changes[name]!r}: known are {', '.join(allowed)}.")
         return replace(self, **{key: value for key, value in changes.items() if value is not None})
 
 

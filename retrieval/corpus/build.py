@@ -86,6 +86,9 @@ def build_index(
     say = say or (lambda line: None)
     _check_place(directory)
     inputs = find_sources([Path(path) for path in paths])
+    if inputs.passed_over:
+        kinds = ", ".join(f"{count} {suffix}" for suffix, count in inputs.passed_over.most_common(5))
+        say(f"Passed over {inputs.passed_over.total()} files of kinds that cannot be read ({kinds}).")
     place = BuildFolder(directory)
     with place.locked(lambda: say(f"Another build of {directory.name} is under way; waiting for it ...")):
         if place.waited and (built := _built(directory, inputs, name, strict)):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from retrieval.corpus.documents import Source
@@ -29,12 +30,14 @@ class Inputs:
         names: File and folder names, as given.
         size: Bytes on disk.
         fingerprint: SHA-256, in hex, over names, sizes and times of change of all files.
+        passed_over: Files in folders that are of none of the known formats, by the end of their names.
     """
 
     sources: tuple[Source, ...]
     names: tuple[str, ...]
     size: int
     fingerprint: str
+    passed_over: Counter[str] = field(default_factory=Counter)
 
 
 def find_sources(paths: Sequence[Path]) -> Inputs:
@@ -54,12 +57,13 @@ def find_sources(paths: Sequence[Path]) -> Inputs:
     """
     digest = hashlib.sha256()
     sources: list[Source] = []
+    passed_over: Counter[str] = Counter()
     for path in paths:
         try:
             if path.is_dir():
                 # Only several folders can have files of the same relative path.
                 prefix = f"{path.resolve().name}/" if len(paths) > 1 else ""
-                sources += _folder_sources(path, prefix, digest)
+                sources += _folder_sources(path, prefix, digest, passed_over)
             else:
                 status = path.stat()
                 _note(digest, path.name, Found(path, status.st_size, status.st_mtime_ns))
@@ -67,10 +71,10 @@ def find_sources(paths: Sequence[Path]) -> Inputs:
         except OSError as error:
             raise DataError(f"The corpus file {path} cannot be read: {error.strerror or error}.") from error
     names = tuple(path.resolve().name for path in paths)
-    return Inputs(tuple(sources), names, sum(source.size for source in sources), digest.hexdigest())
+    return Inputs(tuple(sources), names, sum(source.size for source in sources), digest.hexdigest(), passed_over)
 
 
-def _folder_sources(folder: Path, prefix: str, digest: hashlib._Hash) -> Iterator[Source]:
+def _folder_sources(folder: Path, prefix: str, digest: hashlib._Hash, passed_over: Counter[str]) -> Iterator[Source]:
     size = 0
     texts = False
     data: list[Source] = []
@@ -81,6 +85,7 @@ def _folder_sources(folder: Path, prefix: str, digest: hashlib._Hash) -> Iterato
         elif _is_data_file(found.path) and found.path.is_file():
             data.append(_file_source(found.path))
         else:
+            passed_over[found.path.suffix.lower() or "no suffix"] += 1
             continue
         _note(digest, prefix + found.path.relative_to(folder).as_posix(), found)
     if not texts and not data:

@@ -88,19 +88,21 @@ def open_vectors_info(directory: Path, model: str | None = None) -> VectorsInfo:
         DataError: There is no index; or no vectors, or those of another corpus, model or format.
     """
     index = open_info(directory)
+    # The index that a run makes of a corpus has a folder of another name, which is what commands go by.
+    name = Path(directory).name
     path = Path(directory) / FOLDER / INFO_FILE
     try:
         info = VectorsInfo(**json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError as error:
         raise DataError(
-            f"The index {index.name!r} has no vectors for dense search; make them with: {embed_command(index.name)}"
+            f"The index {name!r} has no vectors for dense search; make them with: {embed_command(name)}"
         ) from error
     except (OSError, ValueError, TypeError) as error:
         raise DataError(
             f"The description of the vectors {path} cannot be read ({error}); "
-            f"make them again with: {embed_command(index.name)}"
+            f"make them again with: {embed_command(name)}"
         ) from error
-    _check(info, index, model)
+    _check(info, index, model, name)
     return info
 
 
@@ -119,7 +121,7 @@ class CorpusVectors:
         from retrieval.corpus.shards import Shard, ShardFiles
 
         self.info = open_vectors_info(directory, model)
-        self.name = open_info(directory).name
+        self.name = Path(directory).name
         folder = Path(directory) / FOLDER
         try:
             self._shards = [Shard(ShardFiles(folder, n), self.info.dimension) for n in range(self.info.shards)]
@@ -161,19 +163,18 @@ class CorpusVectors:
         return [(document_id, similarity) for similarity, document_id in found[:k]]
 
 
-def _check(info: VectorsInfo, index: IndexInfo, model: str | None) -> None:
+def _check(info: VectorsInfo, index: IndexInfo, model: str | None, name: str) -> None:
     if info.format_version != FORMAT_VERSION:
         problem = f"have format {info.format_version}, this version reads {FORMAT_VERSION}"
     elif info.corpus_hash != index.corpus_hash or info.count != index.documents:
         problem = "were made from another corpus than the index now holds"
     elif model is not None and info.model != model:
         raise DataError(
-            f"The vectors of the index {index.name!r} come from the model {info.model!r}, not {model!r}; leave out "
-            f"--embedding-model, or make them again with: {embed_command(index.name, model)}"
+            f"The vectors of the index {name!r} come from the model {info.model!r}, not {model!r}; leave out "
+            f"--embedding-model, or make them again with: {embed_command(name, model)}"
         )
     else:
         return
     raise DataError(
-        f"The vectors of the index {index.name!r} {problem}; make them again with: "
-        f"{embed_command(index.name, info.model)}"
+        f"The vectors of the index {name!r} {problem}; make them again with: {embed_command(name, info.model)}"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runs.benchmarks.question import Question
-from signatures.errors import DataError
+from signatures.errors import DataError, SearchO1Error
 from signatures.templates import Task
 
 
@@ -84,7 +84,15 @@ class Benchmark:
         Raises:
             DataError: They cannot be loaded, or are more or fewer than promised.
         """
-        loaded = self.load(split)
+        try:
+            loaded = self.load(split)
+        except SearchO1Error:
+            raise
+        except Exception as error:
+            # Anybody may write a benchmark, and what goes wrong in it is theirs to mend.
+            raise DataError(
+                f"{self.name}, split {split}: it cannot be loaded ({type(error).__name__}: {error})."
+            ) from error
         if not isinstance(loaded, LoadedSplit):
             loaded = LoadedSplit(loaded)
         found, expected = len(loaded.questions), self.splits[split]
@@ -92,6 +100,7 @@ class Benchmark:
             version = f" at revision {loaded.revision}" if loaded.revision else ""
             raise DataError(
                 f"{self.name}, split {split}: found {found} questions{version}, expected {expected}. Its files have "
-                "changed, so scores would not be comparable; give the questions you want with --data FILE."
+                "changed, so scores would not be comparable; give the questions you want with --data FILE. In a "
+                "benchmark of your own, correct the number in `splits`."
             )
         return loaded

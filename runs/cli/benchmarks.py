@@ -24,9 +24,9 @@ def command(ctx: click.Context, as_json: bool) -> None:
             click.echo(json.dumps(entry.to_dict(), ensure_ascii=False))
         return
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table("name", "questions", "metric", "by", "licence", "login", "what it is")
+    table = Table(Column("name", no_wrap=True), "questions", "metric", "by", "licence", "login", "what it is")
     for entry in entries:
         splits = ", ".join(f"{split} {'?' if count is None else count}" for split, count in entry.splits.items())
         login = "needed" if entry.login else "-"

@@ -106,14 +106,14 @@ def info(name: str, as_json: bool) -> None:
 
 @command.command("search")
 @click.argument("name")
-@click.argument("query")
+@click.argument("words", nargs=-1, required=True, metavar="QUERY...")
 @click.option("--k", default=5, show_default=True, help="How many hits.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def search(name: str, query: str, k: int, as_json: bool) -> None:
+def search(name: str, words: tuple[str, ...], k: int, as_json: bool) -> None:
     """Search the index NAME."""
     from runs.indexing import search_index
 
-    hits = search_index(name, query, k)
+    hits = search_index(name, " ".join(words), k)
     if as_json:
         _print_json([hit.to_dict() for hit in hits])
         return

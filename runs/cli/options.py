@@ -75,7 +75,7 @@ def retrieval_options(command: F) -> F:
                 "--block-benchmark-hosts", is_flag=True, default=None,
                 help="Remove hits from sites that publish the benchmarks themselves.",
             ),
-            click.option("--max-age", default=None, help="Ask again for searches and pages older than e.g. 30d."),
+            click.option("--max-age", default=None, help="Ask again for what is older than e.g. 30d or 12h."),
             click.option("--no-cache", "uncached", is_flag=True, default=False, help="Do not keep searches and pages."),
             click.option(
                 "--replay", is_flag=True, default=None,

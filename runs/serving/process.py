@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -15,7 +16,27 @@ from typing import Self
 import requests
 
 from runs.serving.commands import ServerCommand
-from signatures.errors import ModelError
+from signatures.errors import ModelError, OptionError
+
+
+def check_port(host: str, port: int) -> None:
+    """Make sure that a port is free, before a server takes half a minute to find out.
+
+    Args:
+        host: Address to listen on.
+        port: Its port.
+
+    Raises:
+        OptionError: Something listens there already, or the address is none of this machine's.
+    """
+    try:
+        with socket.create_server((host, port)):
+            pass
+    except OSError as error:
+        raise OptionError(
+            f"--host {host} --port {port} cannot be used ({error.strerror or error}); choose another, for example "
+            f"--port {port + 1 if port < 65_535 else port - 1}."
+        ) from error
 
 
 class ServerProcess:

@@ -129,3 +129,12 @@ def test_records_of_lone_surrogates_are_kept(tmp_path) -> None:
     journal.append({"id": "q", "sample": 0, "text": "\ud800 and on"})
     assert journal.read()["q", 0]["text"].endswith("and on")
     json.dumps(journal.read()["q", 0])
+
+
+def test_a_start_with_a_smaller_limit_leaves_the_scores_of_all_that_was_answered(films) -> None:
+    world = films(4)
+    whole = world.run_one()
+    small = world.run_one(limit=1)
+    assert small.folder == whole.folder
+    assert small.summary.questions == 1
+    assert json.loads((whole.folder / "summary.json").read_text())["questions"] == 4

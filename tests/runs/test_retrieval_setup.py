@@ -18,7 +18,7 @@ from runs.contamination import WatchedSearch
 from runs.home import Home
 from runs.retrieval_setup import Retrieval, assemble_retrieval, content_digest, index_name
 from runs.settings import RetrievalSettings, make_settings
-from signatures.errors import OptionError, ReadError
+from signatures.errors import OptionError, ReadError, SearchO1Error
 from tests.runs.world import command, corpus_file
 from tests.servers.web import WebServer
 
@@ -203,3 +203,27 @@ def test_a_replay_needs_the_address_but_no_key(tmp_path: Path, monkeypatch: pyte
     monkeypatch.delenv("BING_ENDPOINT")
     with pytest.raises(OptionError, match="BING_ENDPOINT"):
         assemble(tmp_path, search="bing", replay=True)
+
+
+def test_an_index_and_a_corpus_together_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="both say what to search"):
+        assemble(tmp_path, index="mine", corpus=corpus_file(tmp_path, 2))
+
+
+def test_files_of_a_folder_that_cannot_be_read_are_told_by_their_kind(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Hafnium\n\nHafnium was found in Copenhagen in 1923.")
+    (folder / "data.csv").write_text("a,b\n")
+    (folder / "more.csv").write_text("a,b\n")
+    said: list[str] = []
+    settings: RetrievalSettings = make_settings(RetrievalSettings, {"corpus": folder})
+    assemble_retrieval(settings, Home(tmp_path / "home"), said.append)
+    assert "Passed over 2 files of kinds that cannot be read (2 .csv)." in said
+
+
+def test_the_command_for_missing_vectors_names_the_indexs_folder(tmp_path: Path) -> None:
+    retrieval = assemble(tmp_path, corpus=corpus_file(tmp_path, 2))
+    folder = retrieval.search.directory.name  # type: ignore[attr-defined]
+    with pytest.raises(SearchO1Error, match=f"search-o1 index embed {folder} --embeddings-url"):
+        assemble(tmp_path, corpus=tmp_path / "library.jsonl", mode="dense", embeddings_url="http://127.0.0.1:9/v1")

@@ -108,7 +108,7 @@ async def test_a_failing_server_is_an_error_not_an_empty_result(index: Path, ser
 async def test_another_model_is_refused_before_anything_is_asked(index: Path, server: EmbeddingsServer) -> None:
     before = len(server.requests)
     search = make(index, server, embedding_model="e5")
-    with pytest.raises(SearchError, match=r"'words-64', not 'e5'.*search-o1 index embed demo"):
+    with pytest.raises(SearchError, match=r"'words-64', not 'e5'.*search-o1 index embed index"):
         await search.search("museum", 3)
     with pytest.raises(SearchError, match="not 'e5'"):
         search.identity()
@@ -122,7 +122,7 @@ async def test_another_model_under_the_same_name_is_noticed_by_its_dimension(ind
 
 async def test_an_index_without_vectors_names_the_command(tmp_path: Path, server: EmbeddingsServer) -> None:
     index = make_index(tmp_path / "index", tmp_path / "corpus.jsonl")
-    with pytest.raises(SearchError, match="search-o1 index embed demo"):
+    with pytest.raises(SearchError, match="search-o1 index embed index"):
         await make(index, server).search("museum", 3)
 
 

@@ -65,7 +65,7 @@ def test_more_than_there_is_gives_all_and_none_gives_none(index: Path) -> None:
 
 
 def test_missing_vectors_name_the_command_that_makes_them(index: Path) -> None:
-    with pytest.raises(DataError, match=r"'demo' has no vectors.*search-o1 index embed demo --embeddings-url URL"):
+    with pytest.raises(DataError, match=r"'index' has no vectors.*search-o1 index embed index --embeddings-url URL"):
         open_vectors_info(index)
     with pytest.raises(DataError, match="no index"):
         open_vectors_info(index.parent / "nowhere")
@@ -85,7 +85,7 @@ def test_vectors_of_another_corpus_or_model_or_format_are_refused(index: Path) -
         ({"extra": 1}, "cannot be read"),
     ):
         path.write_text(json.dumps({**whole, **change}))
-        with pytest.raises(DataError, match=f"{says}.*search-o1 index embed demo"):
+        with pytest.raises(DataError, match=f"{says}.*search-o1 index embed index"):
             CorpusVectors(index)
     path.write_text("{")
     with pytest.raises(DataError, match="cannot be read"):
@@ -98,10 +98,10 @@ def test_damaged_files_are_an_error_that_says_what_to_do(index: Path, suffix: st
         build_vectors(index, client(server))
     path = index / FOLDER / f"00000.{suffix}"
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(DataError, match=r"damaged.*search-o1 index embed demo"):
+    with pytest.raises(DataError, match=r"damaged.*search-o1 index embed index"):
         CorpusVectors(index)
     path.unlink()
-    with pytest.raises(DataError, match=r"damaged.*search-o1 index embed demo"):
+    with pytest.raises(DataError, match=r"damaged.*search-o1 index embed index"):
         CorpusVectors(index)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -134,3 +135,13 @@ def test_an_unknown_benchmark_names_the_known_ones() -> None:
     assert find_benchmark("quickstart").licence == "CC0-1.0"
     with pytest.raises(OptionError, match=r"Unknown benchmark 'gpqa-2'; known: quickstart.*--data FILE"):
         find_benchmark("gpqa-2")
+
+
+def test_what_goes_wrong_in_a_benchmark_of_ones_own_is_told_in_a_line(tmp_path: Path) -> None:
+    own = tmp_path / "my_set.py"
+    own.write_text(
+        "from runs.benchmarks.spec import Benchmark\n"
+        "BENCHMARK = Benchmark('mine', 's', 'l', 'open_qa', 'em', {'dev': 2}, 'dev', lambda split: open('gone.tsv'))\n"
+    )
+    with pytest.raises(DataError, match=r"mine, split dev: it cannot be loaded \(FileNotFoundError: .*gone\.tsv"):
+        load_questions(str(own))

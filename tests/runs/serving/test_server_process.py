@@ -13,8 +13,8 @@ import pytest
 import requests
 
 from runs.serving.commands import ServerCommand, count_gpus, cpu_command, find_vllm_python, gpu_command
-from runs.serving.process import ServerProcess
-from signatures.errors import ModelError
+from runs.serving.process import ServerProcess, check_port
+from signatures.errors import ModelError, OptionError
 from tests.runs.world import wait_until
 
 SERVER = """
@@ -206,3 +206,11 @@ def test_a_python_with_vllm_is_looked_for_where_it_may_be(tmp_path, monkeypatch)
     (tmp_path / ".venv-vllm" / "bin").mkdir(parents=True)
     executable(tmp_path / ".venv-vllm" / "bin" / "python", "exit 0\n")
     assert find_vllm_python() == str(tmp_path / ".venv-vllm" / "bin" / "python")
+
+
+def test_a_port_in_use_is_told_before_a_server_is_started() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OptionError, match=f"--port {port} cannot be used .*--port {port + 1}"):
+            check_port("127.0.0.1", port)
+    check_port("127.0.0.1", port)
