@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,10 +12,12 @@ from tests.runs.world import Films, model
 from tests.servers.lm import LMServer
 
 
-@pytest.fixture(autouse=True)
-def no_tracking_uri_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    # MLflow writes the address it is given into the environment.
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+@pytest.fixture(autouse=True, scope="module")
+def no_tracking_uri_of_another_module() -> Iterator[None]:
+    """Forget the address that MLflow wrote into the environment, before this module's own fixtures and after it."""
+    os.environ.pop("MLFLOW_TRACKING_URI", None)
+    yield
+    os.environ.pop("MLFLOW_TRACKING_URI", None)
 
 
 @pytest.fixture

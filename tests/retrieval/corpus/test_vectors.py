@@ -28,7 +28,8 @@ def index(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("shard_bytes", [SMALL_SHARDS, 10**6])
 def test_the_nearest_passages_are_those_of_exact_comparison(index: Path, shard_bytes: int) -> None:
     seen: list[tuple[int, int]] = []
-    with EmbeddingsServer() as server:
+    # A reply takes a moment, so that a busy machine cannot serve the requests one after the other.
+    with EmbeddingsServer(latency_s=0.1) as server:
         info = build_vectors(index, client(server), lambda *counts: seen.append(counts), shard_bytes=shard_bytes)
         assert sorted(server.texts) == sorted(TEXTS.values())
         assert 2 <= server.most_in_flight <= 4
