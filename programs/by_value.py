@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from typing import Any
 
 import dspy
@@ -15,9 +16,9 @@ class PredictByValue(dspy.Predict):  # type: ignore[misc]
     from what it was made of. A language model set on it is a connection and stays behind; set it again after loading.
     """
 
+    @abstractmethod
     def _arguments(self) -> tuple[Any, ...]:
         """Return the arguments the predictor was made with."""
-        raise NotImplementedError
 
     def __reduce__(self) -> tuple[Any, ...]:
         kept = {name: getattr(self, name) for name in ("demos", "config", "traces", "train")}

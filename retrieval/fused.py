@@ -6,12 +6,12 @@ Source: reciprocal rank fusion, Cormack, Clarke and Büttcher, SIGIR 2009.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from retrieval.base import BackendFailure, Hit, Reader, Search, SearchReport, report_search
 from retrieval.canonical_url import canonical_url
+from retrieval.rank_fusion import RANK_CONSTANT, reciprocal_ranks
 from signatures.errors import OptionError, SearchError, SearchO1Error
 
 
@@ -29,7 +29,7 @@ class FusedSearch:
         OptionError: There is no backend, or the constant is negative.
     """
 
-    def __init__(self, searches: Sequence[Search], rank_constant: int = 60) -> None:
+    def __init__(self, searches: Sequence[Search], rank_constant: int = RANK_CONSTANT) -> None:
         if not searches:
             raise OptionError("A fused search needs at least one search backend.")
         if rank_constant < 0:
@@ -114,7 +114,7 @@ def reader_beside(search: Search, default: Reader | None = None) -> Reader:
     return RoutedReader([(reader.name, reader) for reader in own], default)
 
 
-def fuse(rankings: Sequence[Sequence[Hit]], rank_constant: int = 60) -> list[Hit]:
+def fuse(rankings: Sequence[Sequence[Hit]], rank_constant: int = RANK_CONSTANT) -> list[Hit]:
     """Fuse rankings by reciprocal rank.
 
     Args:
@@ -124,19 +124,13 @@ def fuse(rankings: Sequence[Sequence[Hit]], rank_constant: int = 60) -> list[Hit
     Returns:
         One hit for each page (by `canonical_url`), best first; equal scores in the order of rankings and ranks.
     """
+    keys = [[canonical_url(hit.url) for hit in ranking] for ranking in rankings]
     same: dict[str, list[Hit]] = {}
-    scores: dict[str, list[float]] = {}
-    for ranking in rankings:
-        seen = set()
-        for rank, hit in enumerate(ranking, 1):
-            key = canonical_url(hit.url)
+    for ranking, ranked in zip(rankings, keys, strict=True):
+        for hit, key in zip(ranking, ranked, strict=True):
             same.setdefault(key, []).append(hit)
-            if key not in seen:
-                seen.add(key)
-                scores.setdefault(key, []).append(1 / (rank_constant + rank))
-    # The exact sum does not depend on the order of the backends, so ties stay ties.
-    order = sorted(same, key=lambda key: -math.fsum(scores[key]))
-    return [_merge(same[key]) for key in order]
+    scores = reciprocal_ranks(keys, rank_constant)
+    return [_merge(same[key]) for key in sorted(same, key=lambda key: -scores[key])]
 
 
 def _merge(hits: Sequence[Hit]) -> Hit:

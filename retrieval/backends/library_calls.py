@@ -7,12 +7,11 @@ ours.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from retrieval.http.client import Limits
-from retrieval.http.failures import Failure, FailureError, paused_failure, to_error
+from retrieval.http.failures import Failure, FailureError, paused_failure, retry_wait, to_error
 from retrieval.http.rates import Bucket, PausedError, Rate, bucket_for, wait_turn
 from signatures.errors import SearchError
 
@@ -62,7 +61,7 @@ class LibraryCaller:
                 failure = error.failure
             except TimeoutError:
                 failure = Failure("timeout", f"not complete within {self.limits.total_s:g} s")
-            wait = self._wait(failure, count)
+            wait = retry_wait(self.limits, failure, count)
             if failure.status == 429:
                 bucket.pause(failure.retry_after if failure.retry_after is not None else wait or 0.0)
             if wait is None:
@@ -77,11 +76,3 @@ class LibraryCaller:
                 await wait_turn(bucket, ticket, self.limits.retry_after_s)
         finally:
             bucket.leave(ticket)
-
-    def _wait(self, failure: Failure, count: int) -> float | None:
-        limits = self.limits
-        if not failure.again or count >= limits.attempts:
-            return None
-        if failure.retry_after is not None:
-            return failure.retry_after if failure.retry_after <= limits.retry_after_s else None
-        return random.uniform(0, limits.backoff_s * 2 ** (count - 1))

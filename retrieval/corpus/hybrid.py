@@ -9,17 +9,14 @@ from pathlib import Path
 from retrieval.base import Hit
 from retrieval.corpus.dense import DenseSearch
 from retrieval.http.client import Limits
+from retrieval.rank_fusion import RANK_CONSTANT, reciprocal_ranks
 from signatures.errors import DataError, OptionError, SearchError
 
-RANK_CONSTANT = 60
 DEPTH = 100
 
 
 def fuse_ranks(rankings: Sequence[Sequence[str]], rank_constant: int = RANK_CONSTANT) -> list[str]:
     """Join rankings by reciprocal rank fusion: an id scores the sum of 1 / (rank_constant + rank) over its ranks.
-
-    Source: Cormack, Clarke and Büttcher 2009, "Reciprocal rank fusion outperforms Condorcet and individual rank
-    learning methods".
 
     Args:
         rankings: Ids from the best, ranks from 1; each at most once in a ranking.
@@ -28,12 +25,8 @@ def fuse_ranks(rankings: Sequence[Sequence[str]], rank_constant: int = RANK_CONS
     Returns:
         All ids from the best; equal ones by id.
     """
-    scores: dict[str, float] = {}
-    for ranking in rankings:
-        for rank, found in enumerate(ranking, start=1):
-            scores[found] = scores.get(found, 0.0) + 1.0 / (rank_constant + rank)
-    # Rounded, so that sums that are equal but for the last bits count as equal.
-    return sorted(scores, key=lambda found: (-round(scores[found], 12), found))
+    scores = reciprocal_ranks(rankings, rank_constant)
+    return sorted(scores, key=lambda found: (-scores[found], found))
 
 
 class HybridSearch(DenseSearch):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote
 
 from retrieval.base import Hit, Page
 from retrieval.corpus.index import CorpusIndex, open_info
+from retrieval.corpus.opened import Opened
 from retrieval.corpus.snippets import snippet_around_match
 from signatures.errors import DataError, ReadError, SearchError
 
@@ -47,12 +47,12 @@ class LocalSearch:
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
         self.inline_documents = INLINE_DOCUMENTS
-        self._opener = _Opener()
+        self._index = Opened(partial(CorpusIndex, self.directory))
 
     async def search(self, query: str, k: int) -> list[Hit]:
         """Search; see `retrieval.base.Search.search`. A query of punctuation only has no hits."""
         try:
-            index = self._opener.open(self.directory)
+            index = self._index.get()
             # In a small index a search takes about a millisecond, less than a thread costs under load; in a large one
             # it would hold up all other chains.
             if len(index) <= self.inline_documents:
@@ -109,7 +109,7 @@ class CorpusReader:
 
     def __init__(self, directories: Mapping[str, str | Path]) -> None:
         self.directories = {name: Path(directory) for name, directory in directories.items()}
-        self._opener = _Opener()
+        self._indexes = {name: Opened(partial(CorpusIndex, place)) for name, place in self.directories.items()}
 
     async def read(self, url: str) -> Page:
         """Read a document; see `retrieval.base.Reader.read`."""
@@ -120,7 +120,7 @@ class CorpusReader:
             known = ", ".join(sorted(self.directories)) or "none"
             raise self._error(f"There is no corpus {name!r:.100} for {url!r:.300}; there are: {known}.", "not_found")
         try:
-            document = self._opener.open(self.directories[name]).get(unquote(quoted, errors="surrogatepass"))
+            document = self._indexes[name].get().get(unquote(quoted, errors="surrogatepass"))
         except (DataError, ValueError, OSError) as error:
             raise self._error(str(error), "not_found") from error
         if document is None:
@@ -141,23 +141,3 @@ class CorpusReader:
 
     def _error(self, message: str, reason: str) -> ReadError:
         return ReadError(message, reason=reason, provider=self.name)
-
-
-class _Opener:
-    """Opens each index on its first use, and afresh in a copy or another process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._open: dict[Path, CorpusIndex] = {}
-
-    def open(self, directory: Path) -> CorpusIndex:
-        with self._lock:
-            if directory not in self._open:
-                self._open[directory] = CorpusIndex(directory)
-            return self._open[directory]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__()  # type: ignore[misc]

@@ -70,7 +70,8 @@ def local_search(
         from retrieval.corpus.dense import DenseSearch
 
         return DenseSearch(directory, embeddings_url, embedding_model)
-    from retrieval.corpus.hybrid import DEPTH, RANK_CONSTANT, HybridSearch
+    from retrieval.corpus.hybrid import DEPTH, HybridSearch
+    from retrieval.rank_fusion import RANK_CONSTANT
 
     return HybridSearch(
         directory,

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from retrieval.http.exchange import Reply, Request, exchange
-from retrieval.http.failures import Failure, paused_failure, reply_start, to_error
+from retrieval.http.failures import Failure, paused_failure, reply_start, retry_wait, to_error
 from retrieval.http.limits import Limits
 from retrieval.http.proxies import proxy_secrets
 from retrieval.http.rates import Bucket, PausedError, Rate, bucket_for, wait_turn
@@ -116,7 +115,7 @@ class HttpClient:
                 raise self._to_error(paused_failure(paused.seconds), what, attempt - 1, secrets) from None
             if isinstance(outcome, Reply):
                 return outcome
-            wait = self._wait(outcome, attempt)
+            wait = retry_wait(self.limits, outcome, attempt)
             if outcome.status == 429:
                 bucket.pause(outcome.retry_after if outcome.retry_after is not None else wait or self.limits.backoff_s)
             if wait is None:
@@ -167,16 +166,6 @@ class HttpClient:
     def _heed(self, bucket: Bucket, headers: Mapping[str, str]) -> None:
         if self.pace is not None and (seconds := self.pace(headers)) is not None:
             bucket.pause(seconds)
-
-    def _wait(self, failure: Failure, attempt: int) -> float | None:
-        if not failure.again or attempt >= self.limits.attempts:
-            return None
-        if failure.retry_after is None:
-            return random.uniform(0, self.limits.backoff_s * 2 ** (attempt - 1))
-        if failure.retry_after > self.limits.retry_after_s:
-            return None
-        # Spread, so that all who were told the same moment do not come back at once.
-        return failure.retry_after + random.uniform(0, self.limits.backoff_s)
 
     def _to_error(self, failure: Failure, what: str, attempts: int, secrets: tuple[str, ...]) -> RetrievalError:
         secrets = (*secrets, *proxy_secrets())

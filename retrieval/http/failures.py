@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import random
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from urllib.parse import quote
 
+from retrieval.http.limits import Limits
 from signatures.errors import ReadError, RetrievalError
 
 LASTING_STATUSES = frozenset({501, 505, 511})
@@ -119,6 +121,28 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
 def reply_start(body: bytes) -> str:
     """Return the start of a reply on one line, for a failure's `body`."""
     return " ".join(body[:_KEPT_BYTES].decode("utf-8", "replace").split())
+
+
+def retry_wait(limits: Limits, failure: Failure, attempt: int) -> float | None:
+    """Return how long to wait before trying again.
+
+    Args:
+        limits: How often and how patiently.
+        failure: What went wrong.
+        attempt: Number of the attempt that failed, from 1.
+
+    Returns:
+        Seconds, spread at random (full jitter); None when trying again cannot help, is used up, or the server asks for
+        more patience than there is.
+    """
+    if not failure.again or attempt >= limits.attempts:
+        return None
+    if failure.retry_after is None:
+        return random.uniform(0, limits.backoff_s * 2 ** (attempt - 1))
+    if failure.retry_after > limits.retry_after_s:
+        return None
+    # Spread, so that all who were told the same moment do not come back at once.
+    return failure.retry_after + random.uniform(0, limits.backoff_s)
 
 
 def to_error(

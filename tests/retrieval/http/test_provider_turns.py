@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from retrieval.http.client import HttpClient, Limits
-from retrieval.http.failures import Failure
+from retrieval.http.failures import Failure, retry_wait
 from retrieval.http.rates import Rate, bucket_for
 from signatures.errors import ReadError, SearchError
 from tests.servers.web import Answer, WebServer
@@ -141,12 +141,14 @@ async def test_a_cancelled_request_in_flight_gives_slot_and_place_back() -> None
 
 
 def test_retries_wait_with_full_jitter_and_after_what_the_server_asks() -> None:
-    one = client(limits=Limits(backoff_s=1, attempts=4, retry_after_s=30))
-    waits = [one._wait(Failure("http", "x", 503, again=True), 3) or 0 for _ in range(500)]
+    limits = Limits(backoff_s=1, attempts=4, retry_after_s=30)
+    waits = [retry_wait(limits, Failure("http", "x", 503, again=True), 3) or 0 for _ in range(500)]
     assert min(waits) < 0.5
     assert 3.5 < max(waits) <= 4
-    asked = [one._wait(Failure("rate_limited", "x", 429, again=True, retry_after=7), 1) or 0 for _ in range(100)]
+    asked = [
+        retry_wait(limits, Failure("rate_limited", "x", 429, again=True, retry_after=7), 1) or 0 for _ in range(100)
+    ]
     assert 7 <= min(asked) < max(asked) <= 8
-    assert one._wait(Failure("rate_limited", "x", 429, again=True, retry_after=31), 1) is None
-    assert one._wait(Failure("http", "x", 503, again=True), 4) is None
-    assert one._wait(Failure("http", "x", 404), 1) is None
+    assert retry_wait(limits, Failure("rate_limited", "x", 429, again=True, retry_after=31), 1) is None
+    assert retry_wait(limits, Failure("http", "x", 503, again=True), 4) is None
+    assert retry_wait(limits, Failure("http", "x", 404), 1) is None
