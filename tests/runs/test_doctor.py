@@ -132,7 +132,7 @@ def test_the_cache_is_counted_or_found_damaged(tmp_path: Path) -> None:
     assert found(doctor(home=home), "cache").state == "wrong"
 
 
-def test_a_cache_locked_by_another_program_is_said_to_be_so(tmp_path: Path) -> None:
+def test_a_cache_that_another_program_is_writing_is_not_called_wrong(tmp_path: Path) -> None:
     home = Home(tmp_path)
     Cache(home.cache).put("pages", {"url": "x"}, {"text": "y"})
     with sqlite3.connect(home.cache) as other:
