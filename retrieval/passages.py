@@ -101,8 +101,5 @@ def _cjk_plain(text: str) -> str:
 
 
 def _word_set_f1(wanted: set[str], present: set[str]) -> float:
-    shared = len(wanted & present)
-    if not shared:
-        return 0.0
-    precision, recall = shared / len(present), shared / len(wanted)
-    return 2 * precision * recall / (precision + recall)
+    # In one division: by way of precision and recall an F1 of exactly a fifth may come out a bit above it.
+    return 2 * len(wanted & present) / (len(wanted) + len(present))

@@ -114,3 +114,5 @@ async def _close_with_loop(loop: _Loop, pool: _Pool) -> AsyncGenerator[None, Non
             await current.close()
         for resolver in pool.resolvers.values():
             await resolver.close()
+        # A transport lets go of its socket in the loop's next round, which a loop about to end may not have.
+        await asyncio.sleep(0)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import string
 import threading
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -22,16 +23,17 @@ def rule(page: str, snippet: str, context: int) -> tuple[bool, str]:
         plain = "".join(c for c in text.lower() if c not in string.punctuation)
         return cjk_words(plain) if cjk else set(plain.split())
 
-    def f1(left: set[str], right: set[str]) -> float:
+    def f1(left: set[str], right: set[str]) -> Fraction:
         shared = len(left & right)
         if shared == 0:
-            return 0.0
-        return 2 * (shared / len(right) * shared / len(left)) / (shared / len(right) + shared / len(left))
+            return Fraction(0)
+        precision, recall = Fraction(shared, len(right)), Fraction(shared, len(left))
+        return 2 * precision * recall / (precision + recall)
 
     spans = cjk_sentence_spans(page) if cjk else sentence_spans(page)
     scored = [(f1(words(snippet), words(page[a:b])), page[a:b]) for a, b in spans]
-    best = max((score for score, _ in scored), default=0.0)
-    if best <= 0.2:
+    best = max((score for score, _ in scored), default=Fraction(0))
+    if best <= Fraction(1, 5):
         return False, page[: 2 * context]
     sentence = next(sentence for score, sentence in scored if score == best)
     at = page.index(sentence)
@@ -59,6 +61,9 @@ def test_an_f1_of_exactly_a_fifth_does_not_count() -> None:
     # One word shared, one in the snippet, nine in the sentence: F1 = 2 / (1 + 9).
     assert best_window("a b c d e f g h i", "a", 100)[0] is False
     assert best_window("a b c d e f g h", "a", 100)[0] is True
+    # Precision and recall are a fifth each, which as floating-point numbers make a little more than a fifth.
+    assert best_window("a b c d e", "a v w x y", 100)[0] is False
+    assert best_window("天地" * 20 + "。地a大b天", "aa人a人人地", 0) == (False, "")
 
 
 def test_the_first_of_equally_good_sentences_wins() -> None:

@@ -347,6 +347,7 @@ def test_each_loop_has_its_session_which_ends_with_it() -> None:
         await get(url)
         seen.append(session(False))
 
+    gc.collect()  # what other tests left is not this one's
     with WebServer(pages={"/": "x"}) as server, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(2):
