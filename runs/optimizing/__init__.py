@@ -1,0 +1,1 @@
+"""Improving the prompts with DSPy's optimizers: `search-o1 optimize`."""
