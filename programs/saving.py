@@ -5,16 +5,19 @@ Shipped files lie in `programs/compiled/<method>--<model>--<task>.json`.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from programs.program_file import read_document, write_document
 from signatures.errors import ProgramError
 
-FORMAT = 1
 SHIPPED = Path(__file__).parent / "compiled"
 
 
@@ -43,36 +46,40 @@ class CompiledProgram:
     digest: str
 
 
-def state_digest(state: dict[str, Any]) -> str:
-    """Return the SHA-256 of a program's state in canonical JSON."""
-    return hashlib.sha256(json.dumps(state, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+def state_digest(state: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a program's state, which names its prompts and demos wherever they are kept."""
+    text = json.dumps(state, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def save_program(program: Any, path: Path, *, model: str, metadata: dict[str, Any] | None = None) -> CompiledProgram:
+def save_program(program: Any, path: Path, *, model: str, metadata: Mapping[str, Any] | None = None) -> CompiledProgram:
     """Write a program's prompts and demos to a JSON file.
+
+    Instructions are written as DSPy shows them to the model. It passes each text through `inspect.cleandoc`: blank
+    lines at both ends go, tabs become spaces, and the indentation that all lines after the first share goes; spaces at
+    the end of a line stay. `load_program` brings back exactly these texts.
 
     Args:
         program: One of the four methods.
-        path: File to write.
+        path: File to write; what stood there is replaced in one stroke.
         model: Name of the model profile it is meant for.
         metadata: How it came about; versions of DSPy and of this package are added.
 
     Returns:
         What was written.
+
+    Raises:
+        ProgramError: A demo or the metadata hold what JSON cannot, or the file cannot be written.
     """
-    state = _lean_state(program)
     document = {
-        "format": FORMAT,
         "method": program.method,
         "model": model,
         "task": program.options.task,
         "language": program.options.language,
-        "metadata": {"dspy": version("dspy"), "search-o1": version("search-o1"), **(metadata or {})},
-        "sha256": state_digest(state),
-        "state": state,
+        "metadata": {"dspy": version("dspy"), "search-o1": version("search-o1"), **_plain(metadata or {})},
+        "state": _lean_state(program),
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    write_document(path, document)
     return read_compiled(path)
 
 
@@ -88,29 +95,17 @@ def read_compiled(path: Path) -> CompiledProgram:
     Raises:
         ProgramError: The file is missing, no compiled program, of another format, or was changed after it was written.
     """
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ProgramError(f"No compiled program at {path}; `search-o1 programs` lists the shipped ones.") from None
-    except ValueError as error:
-        raise ProgramError(f"{path} is not a JSON file: {error}.") from None
-    if not isinstance(document, dict) or "state" not in document or "method" not in document:
-        raise ProgramError(f"{path} is not a compiled program of this project; it lacks `method` or `state`.")
-    if document.get("format") != FORMAT:
-        raise ProgramError(
-            f"{path} has format {document.get('format')!r}; this version reads format {FORMAT}. Compile it again."
-        )
-    digest = state_digest(document["state"])
-    if digest != document.get("sha256"):
-        raise ProgramError(f"{path} was changed after it was written (its checksum does not match); compile it again.")
+    document = read_document(path)
     return CompiledProgram(
         path, document["method"], document["model"], document["task"], document["language"], document["metadata"],
-        document["state"], digest,
+        document["state"], state_digest(document["state"]),
     )  # fmt: skip
 
 
 def load_program(program: Any, compiled: CompiledProgram | Path) -> Any:
     """Put a compiled program's prompts and demos into a program of the same method.
+
+    The versions that wrote the file do not matter as long as its layout is the present one, which reading it checks.
 
     Args:
         program: The program to change.
@@ -120,7 +115,7 @@ def load_program(program: Any, compiled: CompiledProgram | Path) -> Any:
         The same program.
 
     Raises:
-        ProgramError: It was compiled for another method, task or language, or the file is bad.
+        ProgramError: It was compiled for another method, task or language, holds other predictors, or the file is bad.
     """
     found = read_compiled(compiled) if isinstance(compiled, Path) else compiled
     wanted = (program.method, program.options.task, program.options.language)
@@ -129,7 +124,23 @@ def load_program(program: Any, compiled: CompiledProgram | Path) -> Any:
             f"{found.path.name} was compiled for method {found.method}, task {found.task}, language {found.language}; "
             f"this program is {wanted[0]}, {wanted[1]}, {wanted[2]}."
         )
-    program.load_state(found.state)
+    predictors = dict(program.named_predictors())
+    if set(predictors) != set(found.state):
+        raise ProgramError(
+            f"{found.path.name} holds prompts of {', '.join(sorted(found.state)) or 'nothing'}, but {program.method} "
+            f"has the predictors {', '.join(sorted(predictors))}; compile it again: search-o1 optimize"
+        )
+    texts = {name: str(predictor["signature"]["instructions"]) for name, predictor in found.state.items()}
+    for name, text in texts.items():
+        if _exactly(predictors[name].signature, text).instructions != text:
+            raise ProgramError(
+                f"{found.path.name}: this Python or DSPy would change the instructions of {name}; use the versions it "
+                f"was written with (DSPy {found.metadata.get('dspy')}), or compile it again: search-o1 optimize"
+            )
+    # A predictor takes its demos as they are handed over; those of the file must stay what was read.
+    program.load_state(copy.deepcopy(found.state))
+    for name, text in texts.items():
+        predictors[name].signature = _exactly(predictors[name].signature, text)
     return program
 
 
@@ -164,3 +175,21 @@ def _lean_state(program: Any) -> dict[str, Any]:
     twin.set_lm(None)
     state: dict[str, Any] = twin.dump_state()
     return {name: {**predictor, "traces": [], "train": []} for name, predictor in state.items()}
+
+
+def _exactly(signature: Any, instructions: str) -> Any:
+    """Return a signature whose instructions are a text that was read from another.
+
+    Cleaning a text twice is not cleaning it once: a first line that kept its indentation loses it the second time.
+    After a line break it is no first line any more, and the break itself is cleaned away.
+    """
+    return signature.with_instructions("\n" + instructions)
+
+
+def _plain(value: Any) -> Any:
+    """Return metadata as JSON can hold it: an error bar of a single question is no number, and becomes null."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

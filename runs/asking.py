@@ -24,6 +24,7 @@ def ask(
     options: dict[str, Any] | None = None,
     home: Home | None = None,
     say: Any = None,
+    tracking_uri: str | None = None,
     **settings: Any,
 ) -> dspy.Prediction:
     """Answer one question.
@@ -31,10 +32,12 @@ def ask(
     Args:
         question: The question.
         method: `direct`, `standard_rag`, `rag_agent` or `search_o1`.
-        program: `auto`, `none`, or a compiled program's JSON file.
+        program: `auto` takes the compiled program that fits model, method and task, `none` takes none; else the name
+            of one, its JSON file, or a registered one (`models:/search-o1/champion`).
         options: Chain options by name.
         home: Home folder; by default the user's.
-        say: Called with a line for the user when something takes time.
+        say: Called with a line for the user when something takes time or was chosen.
+        tracking_uri: MLflow store of registered programs; by default the home folder's.
         **settings: Fields of `ModelSettings` and `RetrievalSettings`.
 
     Returns:
@@ -63,7 +66,7 @@ def ask(
     chosen = assemble_options(
         method, model, None, dict(options or {}), paper=False, seed=0, name="", temperature=model_settings.temperature
     )
-    built, _ = assemble_program(method, chosen, retrieval, model, program)
+    built, _ = assemble_program(method, chosen, retrieval, model, program, where, say=tell, tracking_uri=tracking_uri)
 
     async def answer() -> dspy.Prediction:
         with dspy.context(lm=model.lm, trace=None, disable_history=True):

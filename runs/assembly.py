@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 from programs.base import Program
 from programs.options import COMPACT_OPTIONS, ChainOptions, make_options, paper_options
 from programs.registry import make_program
-from programs.saving import CompiledProgram, find_compiled, load_program, read_compiled
+from programs.saving import CompiledProgram, load_program
 from retrieval.cache import Cache, CachePolicy
 from runs.benchmarks.spec import Benchmark
 from runs.home import Home
 from runs.models.factory import Model, is_local, make_model
 from runs.models.weights import is_present
+from runs.program_store import AUTO, NONE, find_program, read_program
 from runs.retrieval_setup import Retrieval, Say
 from runs.settings import ModelSettings
 from signatures.templates import Task
@@ -120,7 +120,16 @@ def _merge(base: dict[str, Any], changes: dict[str, Any], temperature: float | N
 
 
 def assemble_program(
-    method: str, options: ChainOptions, retrieval: Retrieval | None, model: Model, wanted: str, *, strict: bool = True
+    method: str,
+    options: ChainOptions,
+    retrieval: Retrieval | None,
+    model: Model,
+    wanted: str,
+    home: Home,
+    *,
+    say: Say = lambda line: None,
+    tracking_uri: str | None = None,
+    strict: bool = True,
 ) -> tuple[Program, CompiledProgram | None]:
     """Build a method's program and load a compiled one into it.
 
@@ -129,27 +138,26 @@ def assemble_program(
         options: Its options.
         retrieval: Search and reader, or None for `direct`.
         model: The language model, whose profile `auto` goes by.
-        wanted: `auto`, `none` or a JSON file.
-        strict: Refuse a file made for another method; otherwise that method takes its shipped program.
+        wanted: `auto`, `none`, a name, a JSON file or a registered program (see `runs.program_store.find_program`).
+        home: Home folder.
+        say: Called with a line for the user: which compiled program it is, and why.
+        tracking_uri: MLflow store of registered programs; by default the home folder's.
+        strict: Refuse a program made for another method; otherwise that method takes what `auto` finds for it.
 
     Returns:
         (program, the compiled program that was loaded, or None).
 
     Raises:
-        OptionError: The method is unknown.
+        OptionError: The method or the program's name is unknown.
         ProgramError: The file is bad or made for another method.
     """
     program = make_program(
         method, retrieval.search if retrieval else None, retrieval.reader if retrieval else None, options
     )
-    if wanted == "none":
-        return program, None
-    if wanted == "auto":
-        compiled = find_compiled(method, model.profile.name, options.task, options.language)
-    else:
-        compiled = read_compiled(Path(wanted))
-        if compiled.method != method and not strict:
-            compiled = find_compiled(method, model.profile.name, options.task, options.language)
+    # A program made for one of several methods serves that one; the others take their own.
+    if not strict and wanted not in (AUTO, NONE) and read_program(wanted, home, tracking_uri).method != method:
+        wanted = AUTO
+    compiled = find_program(wanted, home, method, model, options.task, options.language, tracking_uri, say)
     if compiled is not None:
         load_program(program, compiled)
     return program, compiled

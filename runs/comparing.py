@@ -21,6 +21,7 @@ from runs.journal import Record
 from runs.run_folder import RunFolder, load_run
 from runs.summary import compare_records
 from runs.trace_links import trace_links
+from runs.trained_on import training_notes
 from signatures.errors import OptionError
 
 Links = Mapping[tuple[str, int], str]
@@ -80,7 +81,12 @@ def compare(
         groups=groups,
         power=_power(overall),
         flips=pairs.flips(ids, given_away, home),
-        notes=(*notes, *_cautions(told_a, told_b, len(groups))),
+        notes=(
+            *notes,
+            *_cautions(told_a, told_b, len(groups)),
+            *training_notes(a.facts, "A"),
+            *training_notes(b.facts, "B"),
+        ),
     )
 
 

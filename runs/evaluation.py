@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,12 +30,13 @@ from runs.models.factory import Model
 from runs.printing import print_difference, print_scores
 from runs.progress import RunProgress
 from runs.replaying import REPLAY_SUFFIX, replay_report
-from runs.retrieval_setup import Retrieval, assemble_retrieval, cache_policy
+from runs.retrieval_setup import Retrieval, Say, assemble_retrieval, cache_policy
 from runs.run_folder import load_run, note_start
 from runs.scoring import check_scoring
 from runs.settings import EvaluateSettings, make_settings
 from runs.summary import compare_records, summarise
 from runs.tracking import Tracker, read_note, write_note
+from runs.trained_on import LEAKED, TRAINED, training_facts, training_notes
 from signatures.errors import OptionError
 
 
@@ -97,7 +99,7 @@ class _Run:
             self._one_method(method, program, compiled, questions, data_hash, model, retrieval)
             for method, program, compiled in programs
         ]
-        self._report(done)
+        self._report(done, [compiled for _, _, compiled in programs])
         return done
 
     def _chosen(self, everything: QuestionSet) -> QuestionSet:
@@ -136,8 +138,10 @@ class _Run:
         if fresh:
             journal.clear()
         everything = [(q.id, s) for q in questions.questions for s in range(settings.samples)]
-        note_start(folder, facts, everything, fresh=fresh)
         done = journal.read()
+        # Not part of the identity either: it follows from prompt and questions, and grows with the limit.
+        facts |= training_facts(compiled, {**_texts(done.values()), **{q.id: q.question for q in questions.questions}})
+        note_start(folder, facts, everything, fresh=fresh)
         work = pending(questions.questions, settings.samples, done)
         wanted = set(everything)
         finished = [r for key, r in done.items() if key in wanted and r["finish"] != "error"]
@@ -180,7 +184,7 @@ class _Run:
         records = self._ordered(journal, questions)
         # A start with a smaller --limit shows its own scores; folder and MLflow keep those of all that was answered.
         stored = load_run(folder).records
-        kept = summarise(stored, headline).metrics()
+        kept = {**summarise(stored, headline).metrics(), **training_facts(compiled, _texts(stored))}
         (folder / "summary.json").write_text(json.dumps(kept, indent=1), encoding="utf-8")
         if tracker is not None:
             files = [folder / "summary.json", *([compiled.path] if compiled else [])]
@@ -201,7 +205,7 @@ class _Run:
 
         alone = len(settings.methods) <= 1 and settings.fallback is None
 
-        def build(name: str) -> tuple[Any, CompiledProgram | None]:
+        def build(name: str, say: Say) -> tuple[Any, CompiledProgram | None]:
             options = assemble_options(
                 name,
                 model,
@@ -214,13 +218,21 @@ class _Run:
                 temperature=settings.temperature,
             )
             needed = retrieval if name != "direct" else None
-            return assemble_program(name, options, needed, model, settings.program, strict=alone)
+            return assemble_program(
+                name,
+                options,
+                needed,
+                model,
+                settings.program,
+                self.home,
+                say=say,
+                tracking_uri=settings.tracking_uri,
+                strict=alone,
+            )
 
-        program, compiled = build(method)
-        if compiled is not None:
-            self.say(f"{method}: compiled program {compiled.path.name} (without it: --program none).")
+        program, compiled = build(method, self.say)
         if settings.fallback == "generate" and method != "direct":
-            return WithFallback(program, build("direct")[0]), compiled
+            return WithFallback(program, build("direct", lambda line: None)[0]), compiled
         return program, compiled
 
     def _tracker(
@@ -248,13 +260,14 @@ class _Run:
         finished: list[Record],
     ) -> None:
         options = {f"options.{key}": value for key, value in facts["options"].items()}
-        rest = {key: value for key, value in facts.items() if key != "options"}
+        rest = {key: value for key, value in facts.items() if key not in ("options", TRAINED, LEAKED)}
         tracker.start(
             {**rest, **options, "samples": self.settings.samples},
             {
                 "method": method,
                 "model": facts["model"],
                 "program": facts["compiled"] or "none",
+                **{name: str(facts[name]) for name in (TRAINED, LEAKED) if name in facts},
                 "backend": self.settings.search if method != "direct" else "none",
                 "corpus_hash": retrieval.corpus_hash if retrieval else "",
                 "run_folder": name,
@@ -266,8 +279,11 @@ class _Run:
         done = journal.read()
         return [done[q.id, s] for q in questions.questions for s in range(self.settings.samples) if (q.id, s) in done]
 
-    def _report(self, done: list[Evaluation]) -> None:
+    def _report(self, done: list[Evaluation], programs: list[CompiledProgram | None]) -> None:
         print_scores(self.console, [(e.method, e.summary) for e in done])
+        for e, compiled in zip(done, programs, strict=True):
+            for note in training_notes(training_facts(compiled, _texts(e.records)), e.method):
+                self.say(note)
         last = done[-1]
         for other in done[:-1]:
             metric = last.summary.headline
@@ -280,3 +296,7 @@ class _Run:
             self.say(f"{e.method}: {e.answered} questions in {e.seconds:.1f} s · journal {e.folder / 'journal.jsonl'}")
         if any(e.mlflow_run for e in done):
             self.say("Browse the runs: search-o1 ui   (then open the address it prints)")
+
+
+def _texts(records: Iterable[Record]) -> dict[str, str]:
+    return {record["id"]: record["question"] for record in records}

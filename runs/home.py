@@ -41,6 +41,11 @@ class Home:
         return self.root / "runs"
 
     @property
+    def programs(self) -> Path:
+        """One JSON file a compiled program of the user's own."""
+        return self.root / "programs"
+
+    @property
     def tracking_uri(self) -> str:
         """MLflow's store: `MLFLOW_TRACKING_URI`, else an SQLite file in the home folder."""
         return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{self.root / 'mlflow.db'}"

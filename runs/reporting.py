@@ -108,7 +108,7 @@ def _figure(
     if path is None:
         raise OptionError(f"--figure {figure} needs a file: --output {figure}.pdf (or .svg, .png).")
     from runs.reports.figures import check_suffix, save_figure
-    from runs.reports.run_table import missing_notes
+    from runs.reports.run_table import learned_notes, missing_notes
     from runs.reports.topk_figure import draw_topk, topk_notes
     from runs.reports.uncertainty_figure import draw_uncertainty
 
@@ -117,7 +117,7 @@ def _figure(
     outcomes = outcomes_of(loaded)
     topk = figure == "topk"
     save_figure(draw_topk(outcomes) if topk else draw_uncertainty(outcomes), path)
-    notes = (*missing_notes(outcomes), *(topk_notes(outcomes) if topk else ()))
+    notes = (*missing_notes(outcomes), *learned_notes(outcomes), *(topk_notes(outcomes) if topk else ()))
     return Report(tuple(loaded), "", path.suffix[1:], path, notes=notes)
 
 

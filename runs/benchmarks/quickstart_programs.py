@@ -30,6 +30,7 @@ from retrieval.corpus.local import LocalSearch
 from retrieval.sync import read_sync, search_sync
 from runs.benchmarks.question import Question, dataset_hash
 from runs.benchmarks.quickstart_set import QUICKSTART
+from runs.optimizing.question_text import question_key
 from signatures.errors import DataError
 from signatures.markup import (
     BEGIN_SEARCH_QUERY,
@@ -181,6 +182,7 @@ def build_programs(folder: Path) -> list[Path]:
                     "data": "quickstart train",
                     "data_sha256": dataset_hash(train),
                     "questions": len(worked_demos),
+                    "trained_on": [question_key(q.question) for q in train],
                 },
             )
             written.append(path)

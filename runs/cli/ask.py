@@ -15,7 +15,15 @@ NO_ANSWER = 3
 @click.command("ask")
 @click.argument("question")
 @click.option("--method", default="search_o1", show_default=True, help="direct, standard_rag, rag_agent or search_o1.")
-@click.option("--program", default="auto", show_default=True, help="Compiled program: auto, none, or a JSON file.")
+@click.option(
+    "--program",
+    default="auto",
+    show_default=True,
+    help="Compiled program: auto, none, a name (`search-o1 programs`), a JSON file, or models:/search-o1/champion.",
+)
+@click.option(
+    "--tracking-uri", help="MLflow store of registered programs; by default MLFLOW_TRACKING_URI or the home folder's."
+)
 @model_options
 @retrieval_options
 @chain_options

@@ -23,7 +23,11 @@ FAILED = 1
 @click.option("--split", help="Split; by default the benchmark's test split.")
 @click.option("--limit", type=int, help="Only the first N questions; 0 means all.")
 @click.option("--method", "methods", help="Methods, separated by commas: direct, standard_rag, rag_agent, search_o1.")
-@click.option("--program", help="Compiled program: auto (default), none, or a JSON file.")
+@click.option(
+    "--program",
+    help="Compiled program: auto (default), none, a name (`search-o1 programs`), a JSON file, or "
+    "models:/search-o1/champion.",
+)
 @model_options
 @retrieval_options
 @chain_options

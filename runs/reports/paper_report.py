@@ -12,7 +12,14 @@ from runs.reports.intervals import Interval
 from runs.reports.layout import MISSING, Block, Document, Heading, Paragraph, Row, Table, bullets
 from runs.reports.paper_notes import paper_notes
 from runs.reports.paper_tables import AVERAGES, METHODS, PaperRow, PaperTable, paper_data, paper_tables
-from runs.reports.run_table import coverage_notes, double_notes, missing_notes, run_table, setting_notes
+from runs.reports.run_table import (
+    coverage_notes,
+    double_notes,
+    learned_notes,
+    missing_notes,
+    run_table,
+    setting_notes,
+)
 from runs.reports.systems import System, systems_of
 from runs.reports.wording import percent, signed, with_interval
 
@@ -51,6 +58,7 @@ def compare_with_paper(outcomes: Sequence[Outcomes]) -> PaperComparison:
     notes = [
         *paper_notes(outcomes, cells),
         *missing_notes(outcomes),
+        *learned_notes(outcomes),
         *coverage_notes(outcomes),
         *double_notes(outcomes),
         *setting_notes(outcomes),

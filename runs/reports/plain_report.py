@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from metrics.statistics import mean_with_error
 from runs.reports.fallback import FAMILIES, Outcomes
 from runs.reports.layout import MISSING, Document, Heading, Paragraph, Row, Table, bullets
-from runs.reports.run_table import coverage_notes, double_notes, missing_notes, run_table
+from runs.reports.run_table import coverage_notes, double_notes, learned_notes, missing_notes, run_table
 from runs.reports.systems import System, systems_of
 from runs.reports.wording import with_interval
 
@@ -55,7 +55,15 @@ def plain_document(outcomes: Sequence[Outcomes]) -> Document:
             table,
             Heading("Runs"),
             run_table(outcomes),
-            *bullets([*missing_notes(outcomes), *coverage_notes(outcomes), *double_notes(outcomes), *different]),
+            *bullets(
+                [
+                    *missing_notes(outcomes),
+                    *learned_notes(outcomes),
+                    *coverage_notes(outcomes),
+                    *double_notes(outcomes),
+                    *different,
+                ]
+            ),
         ),
     )
 

@@ -8,6 +8,7 @@ from runs.reports.fallback import Outcomes
 from runs.reports.layout import MISSING, Row, Table
 from runs.reports.paper_settings import setting_differences, settings_word
 from runs.reports.systems import systems_of
+from runs.trained_on import training_notes
 
 _SHOWN = 8
 
@@ -72,6 +73,11 @@ def coverage_notes(outcomes: Sequence[Outcomes]) -> list[str]:
         for run, count in counts
         if count
     ]
+
+
+def learned_notes(outcomes: Sequence[Outcomes]) -> list[str]:
+    """Return which runs were made with a program that has learned from their questions."""
+    return [note for each in outcomes for note in training_notes(each.run.facts, each.run.id)]
 
 
 def double_notes(outcomes: Sequence[Outcomes]) -> list[str]:

@@ -1,0 +1,233 @@
+"""Optimisation: a program and questions in, the same program with better prompts out: `search-o1 optimize`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import LMError
+from rich.console import Console
+
+from metrics.kinds import HEADLINE
+from metrics.statistics import mean_with_error, paired_difference
+from programs.base import Program
+from programs.saving import CompiledProgram, load_program, save_program
+from runs.home import Home
+from runs.optimizing.candidate import Candidate
+from runs.optimizing.demos import DemoSettler
+from runs.optimizing.examples import to_examples
+from runs.optimizing.feedback import OptimizationMetric
+from runs.optimizing.interrupts import WORKER, Interrupts
+from runs.optimizing.ledger import Ledger
+from runs.optimizing.measuring import measure
+from runs.optimizing.metadata import program_metadata
+from runs.optimizing.optimizers.base import OptimizerTask
+from runs.optimizing.output import name_for_use
+from runs.optimizing.prepared import Prepared, prepare
+from runs.optimizing.progress import OptimizationProgress
+from runs.optimizing.protocol import ProtocolGate
+from runs.optimizing.quiet import Quiet
+from runs.optimizing.result import Optimised, print_result
+from runs.optimizing.session import AccountedMetric, Session
+from runs.optimizing.settings import OptimizeSettings
+from runs.optimizing.starters import with_starters
+from runs.program_store import model_key
+from runs.settings import make_settings
+from signatures.errors import ModelError
+
+_FINALISTS = 3
+_ENDLESS = 10**9
+
+
+def optimize(
+    benchmark: str = "", *, console: Console | None = None, home: Home | None = None, **settings: Any
+) -> Optimised:
+    """Improve a method's prompts with one of DSPy's optimizers and write the compiled program.
+
+    The same call goes on where a killed one stopped, and repeats no model call. Ctrl-C stops within about two seconds
+    and keeps the best program so far. The result is never worse than the start on the validation questions.
+
+    Args:
+        benchmark: Name of a benchmark, by default `quickstart`; with `train` a label, by default the file's name.
+        console: Where to print; None prints nothing but the progress.
+        home: Home folder; by default the user's.
+        **settings: Fields of `OptimizeSettings`.
+
+    Returns:
+        The compiled program with its file, scores before and after, and what it cost.
+
+    Raises:
+        OptionError: A setting is unknown or impossible.
+        SearchO1Error: Data, corpus, weights or server are missing, or every question failed.
+        KeyboardInterrupt: Ctrl-C was pressed before the start's own score was known.
+    """
+    chosen: OptimizeSettings = make_settings(OptimizeSettings, {"benchmark": benchmark, **settings})
+    return _Optimisation(chosen, home or Home(), console or Console(quiet=True)).run()
+
+
+class _Optimisation:
+    def __init__(self, settings: OptimizeSettings, home: Home, console: Console) -> None:
+        logging.getLogger("dspy").setLevel(logging.ERROR)
+        self.console = console
+        self.prepared = ready = prepare(settings, home, self.say)
+        self.ledger = Ledger(ready.folder, [question.id for question in ready.split.val])
+        self.settler = DemoSettler(ready.model, ready.program.options)
+        self.session = Session(
+            self.ledger,
+            ready.split.train,
+            ready.split.val,
+            gate=ProtocolGate(ready.program, ready.model),
+            demos=self.settler,
+            model=ready.model.lm.model,
+            seed=settings.seed,
+            only=settings.only,
+        )
+        self.scorer = OptimizationMetric(
+            ready.program.options.task, ready.split.questions, method=settings.method, sandbox=ready.sandbox
+        )
+        self.metric = AccountedMetric(self.scorer, self.session)
+        self.train, self.val = to_examples(ready.split.train), to_examples(ready.split.val)
+        self.start = ""
+
+    def say(self, line: str) -> None:
+        self.console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+    def run(self) -> Optimised:
+        ready, ledger = self.prepared, self.ledger
+        _write_facts(ready)
+        if ledger.spent.questions:
+            self.say(f"Going on after {ledger.spent.questions} answered questions ({ready.folder}).")
+        ledger.begin()
+        progress = OptimizationProgress(
+            ready.settings.optimizer, ledger, ready.plan.rollouts + len(self.val), ready.plan.candidates, self.console,
+            shown=ready.settings.progress,
+        )  # fmt: skip
+        self.session.on_answer.append(lambda digest: progress.answered())
+        with Interrupts(self.session.stop) as interrupts:
+            with progress, Quiet(WORKER, ready.folder / "optimizer.log"):
+                finished = interrupts.run(self._search)
+            if not self.start or not ledger.is_whole(self.start):
+                # Nothing is known yet that would be worth keeping.
+                raise KeyboardInterrupt
+            done = self._result(interrupted=not finished)
+        if failures := self.scorer.failures:
+            self.say(
+                f"{len(failures)} answers could not be scored and count as wrong; the first one, to question "
+                f"{failures[0].question_id}: {failures[0].error}"
+            )
+        print_result(self.console, done, HEADLINE[ready.program.options.task], self._use(done))
+        return done
+
+    def _search(self) -> None:
+        """Measure the start, let the optimizer work, and measure what comes into question on all of val."""
+        ready, session = self.prepared, self.session
+        with dspy.context(
+            lm=ready.model.lm, trace=None, disable_history=True, max_errors=_ENDLESS, num_threads=ready.threads
+        ):
+            student = Candidate(ready.program, session)
+            session.origin = f"start ({ready.settings.start})"
+            self.start, _ = session.admit(student.program)
+            self._check_alive(measure(student, self.val, self.metric, ready.threads))
+            session.origin = ready.settings.optimizer
+            try:
+                compiled = ready.optimizer.compile(self._task(student))
+            except LMError as error:
+                raise ModelError(
+                    f"{ready.settings.optimizer}: the model that proposes instructions failed: {error}. The same "
+                    "command goes on from here."
+                ) from error
+            last, _ = session.admit(compiled.program)
+            for digest in dict.fromkeys([last, *self.ledger.finalists(_FINALISTS)]):
+                if not self.ledger.is_whole(digest):
+                    measure(Candidate(self._program(digest), session), self.val, self.metric, ready.threads)
+
+    def _task(self, student: Candidate) -> OptimizerTask:
+        ready = self.prepared
+        shows_demos = any(predictor.demos for _, predictor in ready.program.named_predictors())
+        teacher = None
+        if not shows_demos or ready.teacher_lm is not None:
+            shown = with_starters(ready.program, ready.model.profile)
+            if (only := ready.settings.only) is not None and hasattr(shown, "refine"):
+                # What is frozen is so in the teacher too, which may win itself.
+                frozen = "refine" if only == "reason" else "reason"
+                setattr(shown, frozen, ready.program.deepcopy().__dict__[frozen])
+            teacher = Candidate(shown, self.session)
+        return OptimizerTask(
+            student=student,
+            teacher=teacher,
+            teacher_lm=ready.teacher_lm,
+            reflection_lm=ready.reflection_lm,
+            train=self.train,
+            val=self.val,
+            metric=self.metric,
+            plan=ready.plan,
+            seed=ready.settings.seed,
+            threads=ready.threads,
+        )
+
+    def _check_alive(self, predictions: list[Any]) -> None:
+        """Stop where nothing answers: an optimizer would take a dead server for a hopeless prompt."""
+        failed = [prediction.error for prediction in predictions if prediction.finish == "error"]
+        if failed and len(failed) == len(predictions):
+            raise ModelError(f"Every question failed, so there is nothing to improve; the first one: {failed[0]}")
+
+    def _program(self, digest: str) -> Program:
+        """Return a candidate's program, with exactly its texts."""
+        ready = self.prepared
+        program: Program = ready.program.deepcopy()
+        options = program.options
+        path = self.ledger.folder / f"{digest}.json"
+        state = self.ledger.state(digest)
+        stored = CompiledProgram(
+            path, program.method, model_key(ready.model), options.task, options.language, {}, state, digest
+        )
+        load_program(program, stored)
+        return program
+
+    def _use(self, done: Optimised) -> str:
+        """Return the command that evaluates the program."""
+        ready = self.prepared
+        questions = ready.split.benchmark.name if ready.split.benchmark is not None else "--data FILE"
+        name = name_for_use(done.file, ready.home)
+        return f"search-o1 evaluate {questions} --method {ready.settings.method} --program {name}"
+
+    def _result(self, *, interrupted: bool) -> Optimised:
+        ready, ledger = self.prepared, self.ledger
+        found = ledger.best()
+        best = found[0] if found is not None else self.start
+        before, after = ledger.scores(self.start), ledger.scores(best)
+        first = [before[question.id] for question in ready.split.val]
+        second = [after[question.id] for question in ready.split.val]
+        difference = paired_difference(second, first)
+        program = self._program(best)
+        metadata = program_metadata(
+            ready.settings,
+            ready.split,
+            ready.model,
+            ledger,
+            optimisation=ready.id,
+            plan=ready.plan,
+            before=mean_with_error(first),
+            after=mean_with_error(second),
+            difference=difference,
+            demo_tokens=self.settler.tokens(program),
+            started_from=ready.started_from,
+            interrupted=interrupted,
+            mlflow_run="",
+        )
+        written = save_program(program, ready.file, model=model_key(ready.model), metadata=metadata)
+        return Optimised(
+            ready.id, ready.folder, written.path, program, mean_with_error(first), mean_with_error(second), difference,
+            ledger.trials(), ledger.spent, ledger.seconds, best != self.start, interrupted, metadata=written.metadata,
+        )  # fmt: skip
+
+
+def _write_facts(ready: Prepared) -> None:
+    path = ready.folder / "facts.json"
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft.write_text(json.dumps(ready.facts, indent=1, ensure_ascii=False, default=str), encoding="utf-8")
+    draft.replace(path)

@@ -1,0 +1,1 @@
+"""Searching for the best options of a chain with Optuna: `search-o1 tune`."""

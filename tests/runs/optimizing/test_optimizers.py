@@ -1,0 +1,86 @@
+"""Every optimizer, end to end against a server that rewards one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from programs.registry import PROGRAMS
+from runs.optimizing.optimizers import OPTIMIZERS, find_optimizer
+from signatures.errors import OptionError
+from tests.runs.optimizing.optimizer_world import FILMS, MAGIC, Rewarding, generations, run
+from tests.runs.world import Films
+
+MakeFilms = Callable[..., Films]
+
+
+@pytest.mark.parametrize("optimizer", ["bootstrap", "random-search", "miprov2"])
+def test_demos_win_where_worked_chains_are_rewarded(films: MakeFilms, optimizer: str) -> None:
+    world = films(10, Rewarding("demo"))
+    done = run(world, optimizer=optimizer)
+    assert (done.before.mean, done.after.mean) == (0.0, 1.0)
+    shown = [demo["question"] for demo in done.program.reason.demos]
+    assert any(film in question for film in FILMS for question in shown)
+    assert all(
+        "\\boxed{Director" in d["reasoning"] for d in done.program.reason.demos if "Who directed" in d["question"]
+    )
+
+
+@pytest.mark.parametrize("optimizer", ["bootstrap", "random-search"])
+def test_bootstrapped_demos_land_on_both_predictors(films: MakeFilms, optimizer: str) -> None:
+    done = run(films(10, Rewarding("demo")), optimizer=optimizer)
+    refined = [demo["final_information"] for demo in done.program.refine.demos]
+    assert any("Director" in text for text in refined)
+    assert all(len(demo["document"]) <= 2_000 for demo in done.program.refine.demos)
+
+
+@pytest.mark.parametrize("optimizer", ["copro", "gepa", "miprov2"])
+def test_an_instruction_wins_where_it_is_rewarded(films: MakeFilms, optimizer: str) -> None:
+    model = Rewarding("instruction")
+    done = run(films(10, model), optimizer=optimizer, budget=6 if optimizer == "gepa" else 16)
+    assert MAGIC in done.program.reason.signature.instructions
+    assert (done.before.mean, done.after.mean) == (0.0, 1.0)
+    assert model.proposals
+    assert model.bad_calls == []
+
+
+def test_a_rule_wins_where_samples_of_a_question_disagree(films: MakeFilms) -> None:
+    model = Rewarding("advice")
+    done = run(films(10, model), optimizer="simba", budget=6, seed=1)
+    assert MAGIC in done.program.reason.signature.instructions
+    assert (done.before.mean, done.after.mean) == (0.0, 1.0)
+    assert model.proposals
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_a_second_start_asks_the_model_nothing(films: MakeFilms, optimizer: str) -> None:
+    world = films(10, Rewarding("demo" if OPTIMIZERS[optimizer].uses_teacher else "instruction"))
+    first = run(world, optimizer=optimizer)
+    asked = len(generations(world))
+    second = run(world, optimizer=optimizer)
+    assert asked
+    assert generations(world)[asked:] == []
+    assert second.file.read_text("utf-8").split('"state"')[1] == first.file.read_text("utf-8").split('"state"')[1]
+
+
+@pytest.mark.parametrize("method", [method for method in PROGRAMS if method != "search_o1"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_every_optimizer_works_on_every_method(films: MakeFilms, optimizer: str, method: str) -> None:
+    world = films(10, Rewarding("instruction", method))
+    changes: dict[str, Any] = {"optimizer": optimizer, "method": method, "budget": 2}
+    done = run(world, **changes)
+    assert done.after.mean >= done.before.mean
+    assert done.file.is_file()
+
+
+def test_only_one_predictor_is_improved_when_asked(films: MakeFilms) -> None:
+    done = run(films(10, Rewarding("demo")), optimizer="bootstrap", only="reason")
+    assert done.program.reason.demos
+    assert done.program.refine.demos == []
+
+
+def test_an_unknown_optimizer_lists_the_known_ones() -> None:
+    with pytest.raises(OptionError, match="'adam'; known optimizers: bootstrap, random-search, copro"):
+        find_optimizer("adam")
