@@ -36,7 +36,9 @@ def _rebuild(
     cls: type[PredictByValue], arguments: tuple[Any, ...], signature: dict[str, Any], kept: dict[str, Any]
 ) -> PredictByValue:
     predictor = cls(*arguments)
-    predictor.signature = predictor.signature.load_state(signature)
+    loaded = predictor.signature.load_state(signature)
+    # DSPy dedents instructions that it is given; after an empty line it leaves the rest as it is.
+    predictor.signature = loaded.with_instructions("\n" + signature["instructions"])
     for name, value in kept.items():
         setattr(predictor, name, value)
     return predictor

@@ -80,7 +80,8 @@ class EvaluateSettings(ModelSettings, RetrievalSettings):
         methods: Methods to run, in order; also as one text, separated by commas.
         samples: Samples a question.
         concurrency: Chains in flight; None means 8 for the embedded model and 64 for a server.
-        program: `auto` takes the compiled program shipped for model and task, `none` takes none, else a JSON file.
+        program: `auto` takes the compiled program for model, method and task (your own before the package's), `none`
+            takes none; else a name, a JSON file or `models:/NAME/ALIAS`.
         paper: Run as the authors did.
         fallback: `generate` answers with `direct` where a method gives no valid answer.
         seed: Run seed.

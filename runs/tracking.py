@@ -174,6 +174,8 @@ class Tracker:
         mlflow.log_metrics(dict(metrics))
         # As a tag it can be read beside the runs' names, and runs can be filtered by it.
         mlflow.set_tag("contamination_share", f"{metrics.get('contamination_share', 0.0):.4f}")
+        if "trained_on_these" in metrics:
+            mlflow.set_tag("trained_on_these", str(int(metrics["trained_on_these"])))
         if rows:
             self._log_table(rows)
         for file in files:

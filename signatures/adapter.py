@@ -125,6 +125,9 @@ class ChainAdapter(dspy.Adapter):  # type: ignore[misc]
 
     def _shown(self, demos: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         complete = [demo for demo in demos if self._is_complete(demo)]
+        if self.layout.method != "refine_docs":
+            # A demo of the very question would tell the answer.
+            complete = [demo for demo in complete if demo["question"] != inputs.get("question")]
         most = self.profile.nearest_demos
         if most is None or len(complete) <= most:
             return complete

@@ -19,10 +19,12 @@ _VERBS = {
     "doctor": ("runs.cli.doctor", "Check keys, servers, model, indexes, cache and MLflow."),
     "evaluate": ("runs.cli.evaluate", "Evaluate methods on a benchmark or a question file."),
     "index": ("runs.cli.index", "Build and search a local index of documents."),
-    "programs": ("runs.cli.programs", "List the compiled programs."),
+    "optimize": ("runs.cli.optimize", "Improve the prompts of a method for a model."),
+    "programs": ("runs.cli.programs", "List, show or compare compiled programs."),
     "report": ("runs.cli.report", "Report finished runs: tables, beside the paper's, figures."),
     "rescore": ("runs.cli.rescore", "Score predictions that were made elsewhere."),
     "serve": ("runs.cli.serve", "Start a language-model server."),
+    "tune": ("runs.cli.tune", "Search for the best settings of a method."),
     "ui": ("runs.cli.ui", "Browse the runs in MLflow."),
 }
 

@@ -1,7 +1,7 @@
 """Demos made from the labels of training questions: no model is asked (`optimize --start worked`).
 
 A question that names its gold documents can be worked out by search alone: the question finds the first document, the
-next one's title the next, and what leads on stands in a sentence of each. For a model too small to write one right
+next one's title the next, and a sentence of the last one holds the answer. For a model too small to write one right
 chain of its own this is the only source of demos.
 """
 
@@ -77,8 +77,8 @@ def worked_program(
 def work_out(question: Question, library: Library | None) -> WorkedQuestion | None:
     """Work a question out from its labels.
 
-    The first query is the question as asked, each further one the title of the next gold document; after each search
-    comes the sentence that holds what leads on. Comparisons and yes/no questions are worked without a search: two
+    The first query is the question as asked, each further one the title of the next gold document; before the answer
+    comes the sentence that holds it. Comparisons and yes/no questions are worked without a search: two
     passages are more than a small model can hold against each other, and on the quickstart's validation split it did
     better without them.
 
@@ -95,16 +95,17 @@ def work_out(question: Question, library: Library | None) -> WorkedQuestion | No
         return None
     titles = [title.split(" (")[0] for title in question.gold_titles[1:]]
     queries = [question.question.rstrip("?"), *titles]
-    wanted = [*titles, question.answers[0]]
     steps, thought = [], ""
-    for query, title, needle in zip(queries, question.gold_titles, wanted, strict=True):
+    for number, (query, title) in enumerate(zip(queries, question.gold_titles, strict=True)):
         records = library.records(query)
         if not records or records[0]["title"] != title:
             return None
         passage = records[0]["context"]
         steps.append(WorkedStep(thought, query, records, passage))
-        thought = sentence_with(passage, needle)
-    return WorkedQuestion(question.question, question.answers[0], steps, thought)
+        # A model this small goes on better from a short remark than from a sentence it has to copy first.
+        thought = f"The next question is about {titles[number]}." if number < len(titles) else ""
+    conclusion = sentence_with(steps[-1].records[0]["context"], question.answers[0])
+    return WorkedQuestion(question.question, question.answers[0], steps, conclusion)
 
 
 def retrieve_once(question: Question, library: Library | None) -> WorkedQuestion | None:

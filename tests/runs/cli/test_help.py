@@ -15,7 +15,15 @@ VERBS = [
     "ask", "benchmarks", "cache", "compare", "doctor", "evaluate", "index", "programs", "report", "rescore", "serve",
     "ui",
 ]  # fmt: skip
-LINES = [[], *[[verb] for verb in VERBS], ["index", "build"], ["index", "search"], ["benchmarks", "show"]]
+LINES = [
+    [],
+    *[[verb] for verb in VERBS],
+    ["index", "build"],
+    ["index", "search"],
+    ["benchmarks", "show"],
+    ["programs", "show"],
+]
+LINES += [["programs", "diff"]]
 HEAVY = ("dspy", "mlflow", "litellm", "openvino", "torch", "tantivy", "datasets", "pandas", "rich")
 
 

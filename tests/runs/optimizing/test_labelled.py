@@ -44,7 +44,7 @@ def test_a_bridge_becomes_a_chain_that_hands_on_what_leads_to_the_next_search(se
     assert used == [BRIDGE]
     model_text = worked.reason.demos[0]["reasoning"]
     assert f"{BEGIN_SEARCH_QUERY}In which town was the inventor of the saxhorn born{END_SEARCH_QUERY}" in model_text
-    assert f"It was invented by Adolphe Sax.\n\n{BEGIN_SEARCH_QUERY}Adolphe Sax{END_SEARCH_QUERY}" in model_text
+    assert f"The next question is about Adolphe Sax.\n\n{BEGIN_SEARCH_QUERY}Adolphe Sax{END_SEARCH_QUERY}" in model_text
     assert model_text.endswith("He was born in Dinant in 1814.\n\n\\boxed{Dinant}")
     assert [demo["search_query"] for demo in worked.refine.demos] == [BRIDGE.question.rstrip("?"), "Adolphe Sax"]
     assert program.reason.demos == []
