@@ -9,7 +9,7 @@ import pickle
 import dspy
 import pytest
 
-from programs import StandardRAG
+from programs import DirectReasoning, StandardRAG
 from tests.programs.world import (
     ANSWER,
     QUESTION,
@@ -85,3 +85,11 @@ def test_state_goes_through_json(serve, tmp_path) -> None:
     ask(server, loaded)
     assert server.calls[0].prompt.startswith("<|im_start|>user\nEdited 10.\n\n")
     assert "R \\boxed{a}<|im_end|>" in server.calls[0].prompt
+
+
+@pytest.mark.parametrize("text", ["\n    Indented.\n  Less so.", "  Indented\n    more. ", "x\n   y\n"])
+def test_instructions_survive_pickle_to_the_letter(text: str) -> None:
+    program = DirectReasoning()
+    program.reason.signature = program.reason.signature.with_instructions("\n" + text)
+    loaded = pickle.loads(pickle.dumps(program))
+    assert loaded.reason.signature.instructions == program.reason.signature.instructions

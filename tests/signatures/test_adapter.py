@@ -62,6 +62,12 @@ def test_incomplete_demos_are_left_out(profile, demo) -> None:
     assert format_question(profile=profile, demos=[demo]) == format_question(profile=profile)
 
 
+@pytest.mark.parametrize("profile", [CHAT, RAW], ids=["chat", "raw"])
+def test_a_demo_of_the_very_question_is_left_out(profile) -> None:
+    alone = format_question(profile=profile, question=DEMO["question"])
+    assert format_question(profile=profile, demos=[DEMO], question=DEMO["question"]) == alone
+
+
 def test_demos_may_be_dspy_examples() -> None:
     assert format_question(demos=[dspy.Example(**DEMO)]) == format_question(demos=[DEMO])
 
