@@ -14,7 +14,7 @@ from runs.benchmarks.spec import Benchmark
 from runs.home import Home
 from runs.models.factory import Model, is_local, make_model
 from runs.models.weights import is_present
-from runs.program_store import AUTO, NONE, find_program, read_program
+from runs.program_store import AUTO, NONE, find_program, model_key, read_program
 from runs.retrieval_setup import Retrieval, Say
 from runs.settings import ModelSettings
 from signatures.templates import Task
@@ -155,7 +155,8 @@ def assemble_program(
         method, retrieval.search if retrieval else None, retrieval.reader if retrieval else None, options
     )
     # A program made for one of several methods serves that one; the others take their own.
-    if not strict and wanted not in (AUTO, NONE) and read_program(wanted, home, tracking_uri).method != method:
+    kind = (method, model_key(model), options.task, options.language)
+    if not strict and wanted not in (AUTO, NONE) and read_program(wanted, home, tracking_uri, kind).method != method:
         wanted = AUTO
     compiled = find_program(wanted, home, method, model, options.task, options.language, tracking_uri, say)
     if compiled is not None:

@@ -121,7 +121,7 @@ def find_program(
         return None
     key = model_key(model)
     if wanted != AUTO:
-        found = read_program(wanted, home, tracking_uri)
+        found = read_program(wanted, home, tracking_uri, (method, key, task, language))
         source = f", {wanted}" if wanted.startswith(_REGISTRY) else ""
         other = f", which was compiled for {found.model} and not for {key}" if found.model != key else ""
         say(_line(method, found, source + other))
@@ -147,7 +147,9 @@ def find_program(
     return None
 
 
-def read_program(wanted: str, home: Home, tracking_uri: str | None = None) -> CompiledProgram:
+def read_program(
+    wanted: str, home: Home, tracking_uri: str | None = None, kind: tuple[str, str, str, str] | None = None
+) -> CompiledProgram:
     """Read the program that a name, a file or a reference into MLflow's registry means.
 
     Args:
@@ -155,6 +157,7 @@ def read_program(wanted: str, home: Home, tracking_uri: str | None = None) -> Co
             file; or `models:/...`, `runs:/...`.
         home: The home folder.
         tracking_uri: MLflow store; by default the home folder's.
+        kind: Method, model, task and language it is wanted for; an alias in MLflow then means that kind's own.
 
     Returns:
         The program.
@@ -164,9 +167,11 @@ def read_program(wanted: str, home: Home, tracking_uri: str | None = None) -> Co
         ProgramError: The file is bad, or MLflow does not have it.
     """
     if wanted.startswith(_REGISTRY):
-        from runs.registered_programs import fetch_registered
+        from runs.registered_programs import ProgramKind, fetch_registered
 
-        return read_compiled(fetch_registered(wanted, tracking_uri or home.tracking_uri, home.root / "registered"))
+        meant = ProgramKind(*kind) if kind is not None else None
+        folder = home.root / "registered"
+        return read_compiled(fetch_registered(wanted, tracking_uri or home.tracking_uri, folder, kind=meant))
     path = Path(wanted).expanduser()
     if "/" in wanted or "\\" in wanted or (wanted.endswith(".json") and path.is_file()):
         return read_compiled(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import gc
 import signal
 import threading
 from collections.abc import Callable
@@ -65,10 +66,12 @@ class Interrupts:
             try:
                 work()
             except BaseException as error:
-                # What the work left behind (progress bars) is then let go of in this thread.
                 if not self._wanted.is_set():
                     raised.append(error)
             finally:
+                if self._wanted.is_set():
+                    # Progress bars that were left in the middle print when they are let go of: here, not anywhere.
+                    gc.collect()
                 done.set()
 
         context = contextvars.copy_context()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from dataclasses import replace
 from typing import Any
 
 import dspy
@@ -34,6 +35,7 @@ from runs.optimizing.result import Optimised, print_result
 from runs.optimizing.session import AccountedMetric, Session
 from runs.optimizing.settings import OptimizeSettings
 from runs.optimizing.starters import with_starters
+from runs.optimizing.trial_log import TrialLog
 from runs.program_store import model_key
 from runs.settings import make_settings
 from signatures.errors import ModelError
@@ -106,20 +108,42 @@ class _Optimisation:
             shown=ready.settings.progress,
         )  # fmt: skip
         self.session.on_answer.append(lambda digest: progress.answered())
-        with Interrupts(self.session.stop) as interrupts:
-            with progress, Quiet(WORKER, ready.folder / "optimizer.log"):
-                finished = interrupts.run(self._search)
-            if not self.start or not ledger.is_whole(self.start):
-                # Nothing is known yet that would be worth keeping.
-                raise KeyboardInterrupt
-            done = self._result(interrupted=not finished)
+        log = TrialLog(ready, ledger, self.say) if ready.settings.track else None
+        if log is not None:
+            self.session.on_score.append(log.scored)
+        try:
+            with Interrupts(self.session.stop) as interrupts:
+                with progress, Quiet(WORKER, ready.folder / "optimizer.log"):
+                    finished = interrupts.run(self._search)
+                if not self.start or not ledger.is_whole(self.start):
+                    # Nothing is known yet that would be worth keeping.
+                    raise KeyboardInterrupt
+                done = self._result(log, interrupted=not finished)
+                self._tell(done)
+                return done if log is None else self._close(log, done)
+        except BaseException:
+            if log is not None:
+                log.stop()
+            raise
+
+    def _close(self, log: TrialLog, done: Optimised) -> Optimised:
+        """Log what it came to; after Ctrl-C only that it was stopped, which takes less time."""
+        if done.interrupted:
+            log.stop()
+            return replace(done, tracking_error=log.tracker.failed)
+        registration = log.finish(done, HEADLINE[self.prepared.program.options.task])
+        if registration.uri:
+            champion = "the champion" if registration.champion else "not the champion"
+            self.say(f"Registered in MLflow as {registration.uri}, {champion}: {registration.why}.")
+        return replace(done, registered=registration.uri, tracking_error=log.tracker.failed)
+
+    def _tell(self, done: Optimised) -> None:
         if failures := self.scorer.failures:
             self.say(
                 f"{len(failures)} answers could not be scored and count as wrong; the first one, to question "
                 f"{failures[0].question_id}: {failures[0].error}"
             )
-        print_result(self.console, done, HEADLINE[ready.program.options.task], self._use(done))
-        return done
+        print_result(self.console, done, HEADLINE[done.program.options.task], self._use(done))
 
     def _search(self) -> None:
         """Measure the start, let the optimizer work, and measure what comes into question on all of val."""
@@ -179,7 +203,7 @@ class _Optimisation:
         ready = self.prepared
         program: Program = ready.program.deepcopy()
         options = program.options
-        path = self.ledger.folder / f"{digest}.json"
+        path = self.ledger.folder / digest
         state = self.ledger.state(digest)
         stored = CompiledProgram(
             path, program.method, model_key(ready.model), options.task, options.language, {}, state, digest
@@ -194,7 +218,7 @@ class _Optimisation:
         name = name_for_use(done.file, ready.home)
         return f"search-o1 evaluate {questions} --method {ready.settings.method} --program {name}"
 
-    def _result(self, *, interrupted: bool) -> Optimised:
+    def _result(self, log: TrialLog | None, *, interrupted: bool) -> Optimised:
         ready, ledger = self.prepared, self.ledger
         found = ledger.best()
         best = found[0] if found is not None else self.start
@@ -203,6 +227,7 @@ class _Optimisation:
         second = [after[question.id] for question in ready.split.val]
         difference = paired_difference(second, first)
         program = self._program(best)
+        mlflow_run = log.run_id(patient=not interrupted) if log is not None else ""
         metadata = program_metadata(
             ready.settings,
             ready.split,
@@ -216,12 +241,13 @@ class _Optimisation:
             demo_tokens=self.settler.tokens(program),
             started_from=ready.started_from,
             interrupted=interrupted,
-            mlflow_run="",
+            mlflow_run=mlflow_run,
         )
         written = save_program(program, ready.file, model=model_key(ready.model), metadata=metadata)
         return Optimised(
             ready.id, ready.folder, written.path, program, mean_with_error(first), mean_with_error(second), difference,
-            ledger.trials(), ledger.spent, ledger.seconds, best != self.start, interrupted, metadata=written.metadata,
+            ledger.trials(), ledger.spent, ledger.seconds, best != self.start, interrupted, mlflow_run,
+            metadata=written.metadata,
         )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from metrics.statistics import Estimate, PairedDifference
 from programs.base import Program
-from runs.optimizing.ledger import Spent, Trial
+from runs.optimizing.accounts import Spent, Trial
 from runs.printing import percent
 
 
@@ -33,6 +33,7 @@ class Optimised:
         improved: Whether a candidate beat the start; else the compiled program is the start.
         interrupted: Whether Ctrl-C ended it.
         mlflow_run: MLflow's run id, or empty.
+        registered: Where MLflow registered the program (`models:/search-o1/3`), or empty.
         tracking_error: Why tracking stopped, or empty.
         metadata: What the file says of it.
     """
@@ -50,6 +51,7 @@ class Optimised:
     improved: bool
     interrupted: bool
     mlflow_run: str = ""
+    registered: str = ""
     tracking_error: str = ""
     metadata: dict[str, Any] = field(default_factory=dict, repr=False)
 

@@ -18,7 +18,8 @@ from typing import Any, Literal, Protocol, TypeVar
 from metrics.feedback import Metric, ScoreWithFeedback
 from retrieval.sync import run_sync
 from runs.benchmarks.question import Question
-from runs.optimizing.ledger import Ledger, Part
+from runs.optimizing.accounts import Part
+from runs.optimizing.ledger import Ledger
 
 T = TypeVar("T")
 Predictor = Literal["reason", "refine"]

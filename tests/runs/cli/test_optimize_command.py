@@ -21,7 +21,9 @@ def here(tmp_path: Path) -> Iterator[Workshop]:
 
 
 def test_it_ends_with_scores_cost_file_and_the_command_to_use_it(here) -> None:
-    result = command(*here.arguments("--set", "top_k=3", "--output", "mine"), home=here.home.root, verb=verb)
+    result = command(
+        *here.arguments("--set", "top_k=3", "--output", "mine", "--no-track"), home=here.home.root, verb=verb
+    )
     assert result.exit_code == 0, result.output
     assert "6 validation questions, em (strict)" in result.output
     for part in ("before", "after", "difference", "McNemar p", "model calls", "mine.json", "--program mine"):
@@ -30,7 +32,7 @@ def test_it_ends_with_scores_cost_file_and_the_command_to_use_it(here) -> None:
 
 
 def test_the_benchmark_may_be_given_as_an_option_too(here) -> None:
-    arguments = here.arguments()
+    arguments = here.arguments("--no-track")
     given = command("--benchmark", *arguments, home=here.home.root, verb=verb)
     assert given.exit_code == 0, given.output
     with pytest.raises(OptionError, match="Two benchmarks are named, 'films' and 'other'"):

@@ -81,14 +81,14 @@ class Workshop:
         return [
             "films", "--train", str(self.train), "--val", str(self.val), "--corpus", str(self.films.corpus), "--model",
             f"hosted_vllm/{self.server.model}", "--base-url", self.server.base_url, "--optimizer", "random-search",
-            "--budget", "2", "--concurrency", "2", "--no-track", *more,
+            "--budget", "2", "--concurrency", "2", *more,
         ]  # fmt: skip
 
-    def start(self, *more: str) -> subprocess.Popen[str]:
+    def start(self, *more: str, track: bool = False) -> subprocess.Popen[str]:
         """Start the command in a process of its own."""
         code = "from runs.cli.optimize import command; command()"
         return subprocess.Popen(
-            [sys.executable, "-c", code, *self.arguments(*more)],
+            [sys.executable, "-c", code, *self.arguments(*more, *([] if track else ["--no-track"]))],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -45,7 +45,11 @@ class Rewarding:
             return _filled(prompt, self._instruction(prompt))
         if "LOST" in prompt:
             self.bad_calls.append(prompt)
-        return self._inner(prompt, dict(body)) if self._right(prompt, int(body.get("seed") or 0)) else "I guess.\n\n\\boxed{a guess}"
+        return (
+            self._inner(prompt, dict(body))
+            if self._right(prompt, int(body.get("seed") or 0))
+            else "I guess.\n\n\\boxed{a guess}"
+        )
 
     def _right(self, prompt: str, seed: int) -> bool:
         if "**Searched Web Pages:**" in prompt.rpartition("<|im_start|>user")[2]:

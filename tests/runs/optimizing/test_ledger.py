@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,10 @@ def answer(ledger: Ledger, digest: str, question: str, score: float, part: str =
     ledger.add(digest, question, part, score, **more)
 
 
+def ledger_path(ledger: Ledger) -> Path:
+    return ledger.folder / "ledger.jsonl"
+
+
 @pytest.fixture
 def ledger(tmp_path):
     return Ledger(tmp_path, ["v1", "v2"])
@@ -33,7 +38,7 @@ def ledger(tmp_path):
 def test_a_candidate_is_stored_once_under_its_digest_with_its_origin(ledger) -> None:
     digest = ledger.candidate(program(), "start")
     assert ledger.candidate(program(), "again") == digest
-    (file,) = ledger.folder.iterdir()
+    (file,) = (ledger.folder / "candidates").iterdir()
     content = json.loads(file.read_text())
     assert (file.stem, content["digest"], content["origin"], content["number"]) == (digest[:16], digest, "start", 0)
     assert ledger.state(digest)["reason"]["signature"]["instructions"] == "Think."
@@ -51,14 +56,14 @@ def test_a_second_start_reads_everything_and_counts_nothing_twice(tmp_path, ledg
     digest = ledger.candidate(program(), "start")
     answer(ledger, digest, "v1", 1.0)
     answer(ledger, digest, "t1", 0.5, "train")
-    size = ledger.path.stat().st_size
+    size = ledger_path(ledger).stat().st_size
     again = Ledger(tmp_path, ["v1", "v2"])
     assert (again.spent, again.scores(digest), again.scores(digest, "train")) == (ledger.spent, {"v1": 1}, {"t1": 0.5})
     assert (again.spent.questions, again.spent.calls, again.spent.from_cache, again.spent.tokens) == (2, 4, 2, 220)
     again.candidate(program(), "start")
     answer(again, digest, "v1", 1.0)
     assert again.spent == ledger.spent
-    assert again.path.stat().st_size == size
+    assert ledger_path(again).stat().st_size == size
 
 
 def test_an_answer_that_failed_gives_way_to_one_that_did_not(ledger) -> None:
@@ -115,8 +120,8 @@ def test_trials_are_numbered_as_first_seen_with_their_tokens_and_rejections(tmp_
 def test_a_line_cut_by_a_kill_is_dropped_and_written_over(tmp_path, ledger) -> None:
     digest = ledger.candidate(program())
     answer(ledger, digest, "v1", 1.0)
-    whole = ledger.path.read_bytes()
-    ledger.path.write_bytes(whole[:-7])
+    whole = ledger_path(ledger).read_bytes()
+    ledger_path(ledger).write_bytes(whole[:-7])
     again = Ledger(tmp_path, ["v1", "v2"])
     assert again.scores(digest) == {}
     answer(again, digest, "v1", 1.0)
@@ -126,14 +131,14 @@ def test_a_line_cut_by_a_kill_is_dropped_and_written_over(tmp_path, ledger) -> N
 @pytest.mark.parametrize("damage", [b"{broken", b"[1]", b'{"kind": "answer", "candidate": "unknown"}', b"3"])
 def test_a_damaged_line_is_named_with_the_way_out(tmp_path, ledger, damage) -> None:
     ledger.candidate(program())
-    ledger.path.write_bytes(ledger.path.read_bytes() + damage + b"\n")
+    ledger_path(ledger).write_bytes(ledger_path(ledger).read_bytes() + damage + b"\n")
     with pytest.raises(DataError, match=r"ledger\.jsonl, line 2: damaged; remove that line, or the folder"):
         Ledger(tmp_path, ["v1"])
 
 
 def test_a_candidate_whose_file_was_changed_is_refused(ledger) -> None:
     digest = ledger.candidate(program())
-    (file,) = ledger.folder.iterdir()
+    (file,) = (ledger.folder / "candidates").iterdir()
     file.write_text(file.read_text().replace("Think.", "Guess."))
     with pytest.raises(ProgramError, match="gone or damaged"):
         ledger.state(digest)
