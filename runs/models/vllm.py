@@ -30,6 +30,7 @@ from dspy.lm15 import (
 
 from programs.language_model import EXTENSION
 from retrieval.cache import Cache
+from retrieval.caching.keys import without_credentials
 from runs.models.engine import EngineCore, Reply
 from signatures.errors import ModelError
 from signatures.profiles import ModelProfile
@@ -55,23 +56,24 @@ def server_facts(base_url: str, model: str, api_key: str = "") -> tuple[str, int
     Raises:
         ModelError: The server cannot be reached, or does not serve the model; the text lists what it serves.
     """
+    place = without_credentials(base_url.rstrip("/"))
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     url = base_url.rstrip("/") + "/models"
     try:
         reply = requests.get(url, headers=headers, timeout=(CONNECT_SECONDS, 60))
         if reply.status_code in (401, 403):
-            raise ModelError(f"The model server at {base_url} refused the key; set VLLM_API_KEY.")
+            raise ModelError(f"The model server at {place} refused the key; set VLLM_API_KEY.")
         reply.raise_for_status()
         served = {entry["id"]: entry for entry in reply.json()["data"]}
     except (requests.RequestException, ValueError, KeyError, TypeError) as error:
         raise ModelError(
-            f"No model server answers at {url}: {type(error).__name__}. Start one with `search-o1 serve`, or give "
-            "--base-url."
+            f"No model server answers at {place}/models: {type(error).__name__}. Start one with `search-o1 serve`, "
+            "or give --base-url."
         ) from error
     name = model or next(iter(served), "")
     if name not in served:
         raise ModelError(
-            f"The server at {base_url} does not serve {model!r}; it serves: {', '.join(served) or 'nothing'}."
+            f"The server at {place} does not serve {model!r}; it serves: {', '.join(served) or 'nothing'}."
         )
     return name, served[name].get("max_model_len"), str(served[name].get("root") or "")
 
@@ -103,6 +105,7 @@ class VLLMCore(EngineCore):
         super().__init__(model, profile, cache)
         self.base_url = base_url.rstrip("/")
         self.root = self.base_url.removesuffix("/v1")
+        self.place = without_credentials(self.base_url)
         self.context_length = context_length
         self.revision = revision
         self.retry_seconds = retry_seconds
@@ -141,9 +144,7 @@ class VLLMCore(EngineCore):
             choice, usage = reply["choices"][0], reply.get("usage") or {}
             choice["text"]
         except (LookupError, TypeError):
-            raise ServerError(
-                f"The model server at {self.base_url} sent a reply without text", provider="vllm"
-            ) from None
+            raise ServerError(f"The model server at {self.place} sent a reply without text", provider="vllm") from None
         stop = choice.get("stop_reason")
         details = usage.get("prompt_tokens_details") or {}
         return Reply(
@@ -232,12 +233,12 @@ class VLLMCore(EngineCore):
                         raise error
             except (aiohttp.ClientError, TimeoutError, ConnectionError) as lost:
                 error = TransportError(
-                    f"The model server at {self.base_url} is gone: {type(lost).__name__}; start it again",
+                    f"The model server at {self.place} is gone: {type(lost).__name__}; start it again",
                     provider="vllm",
                 )
             except ValueError:
                 error = ServerError(
-                    f"The model server at {self.base_url} sent a reply that is not JSON", provider="vllm", status=200
+                    f"The model server at {self.place} sent a reply that is not JSON", provider="vllm", status=200
                 )
             # The window counts failing, not generating: an attempt that lived for long opens a new one.
             if deadline == math.inf or loop.time() - began > self.retry_seconds / 2:
@@ -252,17 +253,17 @@ class VLLMCore(EngineCore):
         message = _message(text)
         where: dict[str, Any] = {"provider": "vllm", "status": status}
         if status in (401, 403):
-            return AuthError(f"The model server at {self.base_url} refused the key; set VLLM_API_KEY", **where)
+            return AuthError(f"The model server at {self.place} refused the key; set VLLM_API_KEY", **where)
         if status in (404, 405) and self.model not in message and url.startswith(self.root + "/"):
             route = url.removeprefix(self.root)
             return UnsupportedModelError(
-                f"The server at {self.base_url} has no {route}, so it is no vLLM; ask for it as openai/{self.model} "
+                f"The server at {self.place} has no {route}, so it is no vLLM; ask for it as openai/{self.model} "
                 "with the same --base-url",
                 **where,
             )
         if status == 404:
             return UnsupportedModelError(
-                f"The server at {self.base_url} does not serve {self.model!r}: {message}. `search-o1 serve` says what "
+                f"The server at {self.place} does not serve {self.model!r}: {message}. `search-o1 serve` says what "
                 "it serves",
                 **where,
             )

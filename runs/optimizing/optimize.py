@@ -38,7 +38,7 @@ from runs.optimizing.starters import with_starters
 from runs.optimizing.trial_log import TrialLog
 from runs.program_store import model_key
 from runs.settings import make_settings
-from signatures.errors import ModelError
+from signatures.errors import ModelError, SearchO1Error
 
 _FINALISTS = 3
 _ENDLESS = 10**9
@@ -107,13 +107,19 @@ class _Optimisation:
             ready.settings.optimizer, ledger, ready.plan.rollouts + len(self.val), ready.plan.candidates, self.console,
             shown=ready.settings.progress,
         )  # fmt: skip
-        self.session.on_answer.append(lambda digest: progress.answered())
+        quiet = Quiet(WORKER, ready.folder / "optimizer.log")
+
+        def answered(digest: str) -> None:
+            with quiet.aloud():
+                progress.answered()
+
+        self.session.on_answer.append(answered)
         log = TrialLog(ready, ledger, self.say) if ready.settings.track else None
         if log is not None:
             self.session.on_score.append(log.scored)
         try:
             with Interrupts(self.session.stop) as interrupts:
-                with progress, Quiet(WORKER, ready.folder / "optimizer.log"):
+                with progress, quiet:
                     finished = interrupts.run(self._search)
                 if not self.start or not ledger.is_whole(self.start):
                     # Nothing is known yet that would be worth keeping.
@@ -156,17 +162,30 @@ class _Optimisation:
             self.start, _ = session.admit(student.program)
             self._check_alive(measure(student, self.val, self.metric, ready.threads))
             session.origin = ready.settings.optimizer
-            try:
-                compiled = ready.optimizer.compile(self._task(student))
-            except LMError as error:
-                raise ModelError(
-                    f"{ready.settings.optimizer}: the model that proposes instructions failed: {error}. The same "
-                    "command goes on from here."
-                ) from error
+            compiled = self._compile(student)
             last, _ = session.admit(compiled.program)
             for digest in dict.fromkeys([last, *self.ledger.finalists(_FINALISTS)]):
                 if not self.ledger.is_whole(digest):
                     measure(Candidate(self._program(digest), session), self.val, self.metric, ready.threads)
+
+    def _compile(self, student: Candidate) -> Candidate:
+        name = self.prepared.settings.optimizer
+        try:
+            return self.prepared.optimizer.compile(self._task(student))
+        except SearchO1Error:
+            raise
+        except LMError as error:
+            raise ModelError(
+                f"{name}: the model that proposes instructions failed: {error}. The same command goes on from here."
+            ) from error
+        except Exception as error:
+            # DSPy raises whatever a proposal that it cannot read leads to.
+            reason = (str(error).strip() or "no reason given").splitlines()[0]
+            raise ModelError(
+                f"{name} stopped ({type(error).__name__}: {reason}). A model that cannot write the proposals it is "
+                "asked for is the usual reason; name a stronger one with --reflection, or take random-search, which "
+                "asks for none."
+            ) from error
 
     def _task(self, student: Candidate) -> OptimizerTask:
         ready = self.prepared

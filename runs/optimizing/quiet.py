@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO, cast
 
+_POOL = "ThreadPoolExecutor"
+"""How threads of pools that nobody named begin their names; optimizers evaluate in such pools."""
+
 
 class Quiet:
-    """Sends to a file what one thread prints, while this context manager is open; other threads print as ever.
+    """Sends to a file what one thread and unnamed pools print, while open; other threads print as ever.
 
     Args:
         thread: Name of the thread.
@@ -23,6 +27,7 @@ class Quiet:
         self.path = path
         self.log: TextIO | None = None
         self._before: tuple[Any, Any] = (None, None)
+        self._aloud = threading.local()
 
     def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +46,17 @@ class Quiet:
 
     def is_heard(self) -> bool:
         """Say whether the running thread is one that prints as ever."""
-        return threading.current_thread().name != self.thread
+        name = threading.current_thread().name
+        return getattr(self._aloud, "on", False) or (name != self.thread and not name.startswith(_POOL))
+
+    @contextlib.contextmanager
+    def aloud(self) -> Iterator[None]:
+        """Let this thread be heard for a while, whichever it is."""
+        self._aloud.on = True
+        try:
+            yield
+        finally:
+            self._aloud.on = False
 
 
 class _Routed:

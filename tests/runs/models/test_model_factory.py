@@ -35,6 +35,9 @@ def test_a_server_that_wants_a_key_gets_it_and_a_missing_one_is_said(monkeypatch
         with pytest.raises(ModelError) as refused:
             make_model("hosted_vllm/QwQ", server.base_url)
         assert "k-wrong" not in str(refused.value)
+        with pytest.raises(ModelError) as refused:
+            make_model("hosted_vllm/QwQ", server.base_url.replace("://", "://user:s3cret@"))
+        assert "s3cret" not in str(refused.value)
         monkeypatch.setenv("VLLM_API_KEY", "k-123")
         monkeypatch.setenv("HOSTED_VLLM_API_BASE", server.base_url)
         assert make_model("hosted_vllm/QwQ").lm("Hi", max_tokens=4)

@@ -9,7 +9,7 @@ import pytest
 
 from programs.registry import PROGRAMS
 from runs.optimizing.optimizers import OPTIMIZERS, find_optimizer
-from signatures.errors import OptionError
+from signatures.errors import ModelError, OptionError
 from tests.runs.optimizing.optimizer_world import FILMS, MAGIC, Rewarding, generations, run
 from tests.runs.world import Films
 
@@ -73,6 +73,27 @@ def test_every_optimizer_works_on_every_method(films: MakeFilms, optimizer: str,
     done = run(world, **changes)
     assert done.after.mean >= done.before.mean
     assert done.file.is_file()
+
+
+def nonsense(prompt: str, body: dict[str, Any]) -> str:
+    return "nonsense without fields" if "[[ ##" in prompt else "\\boxed{a guess}"
+
+
+@pytest.mark.parametrize("optimizer", ["copro", "miprov2"])
+def test_a_proposer_that_writes_nonsense_is_an_error_with_a_way_out(films: MakeFilms, optimizer: str) -> None:
+    with pytest.raises(ModelError, match=rf"{optimizer} stopped \(.*name a stronger one with --reflection"):
+        run(films(10, nonsense), optimizer=optimizer, budget=2)
+
+
+@pytest.mark.parametrize("optimizer", ["gepa", "simba"])
+def test_optimizers_that_go_on_without_a_proposal_keep_the_start(films: MakeFilms, optimizer: str) -> None:
+    assert not run(films(10, nonsense), optimizer=optimizer, budget=2).improved
+
+
+def test_what_optimizers_print_stays_out_of_sight(films: MakeFilms, capsys: pytest.CaptureFixture[str]) -> None:
+    run(films(10, Rewarding("instruction")), optimizer="gepa", progress=True)
+    shown = capsys.readouterr()
+    assert "Average Metric" not in shown.out + shown.err
 
 
 def test_only_one_predictor_is_improved_when_asked(films: MakeFilms) -> None:
