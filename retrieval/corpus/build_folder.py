@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +20,8 @@ except ImportError:  # Windows has no such lock; there Tantivy's own one lets a 
     fcntl = None  # type: ignore[assignment]
 
 Say = Callable[[str], None]
+_REMOVALS = 40
+_PAUSE_SECONDS = 0.05
 
 
 class BuildFolder:
@@ -151,12 +154,21 @@ class BuildFolder:
             if path == self._lock:
                 continue
             if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
+                _remove_tree(path)
             else:
                 path.unlink(missing_ok=True)
         self._lock.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self.folder.rmdir()
+
+
+def _remove_tree(path: Path) -> None:
+    """Remove a folder in which Tantivy's threads, which end after their writer, may still put a file down."""
+    for _ in range(_REMOVALS):
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            return
+        time.sleep(_PAUSE_SECONDS)
 
 
 def building_folder(directory: Path) -> Path:

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from retrieval.corpus.build_folder import BuildFolder
 from retrieval.corpus.index import CorpusIndex, build_index, iter_documents, open_info
 from retrieval.corpus.local import LocalSearch
 from signatures.errors import DataError, OptionError
@@ -146,6 +150,24 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nowhere\.jsonl cannot be read"):
         build_index([tmp_path / "nowhere.jsonl"], tmp_path / "i", "n")
     assert names(tmp_path) == []
+
+
+def test_a_file_put_down_late_does_not_keep_a_refused_build(tmp_path: Path) -> None:
+    place = BuildFolder(tmp_path / "i")
+    with place.locked(lambda: None):
+        place.index.mkdir()
+        late = threading.Thread(target=put_down, args=(place.index, 0.3))
+        late.start()
+    late.join()
+    assert names(tmp_path) == []
+
+
+def put_down(folder: Path, seconds: float) -> None:
+    """Put files down in a folder for a while, as long as it is there."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with contextlib.suppress(FileNotFoundError):
+            (folder / f"{time.monotonic_ns()}.idx").touch()
 
 
 def test_an_empty_corpus_is_refused_with_its_first_problems(tmp_path: Path) -> None:
