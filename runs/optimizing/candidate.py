@@ -113,8 +113,17 @@ class Candidate(dspy.Module):  # type: ignore[misc]
         return [(name, value) for name, value in found if only is None or name == f"program.{only}"]
 
     def set_lm(self, lm: Any) -> None:
-        """Set the language model of this copy, also for predictors that are not improved."""
+        """Set the language model of this copy, also for predictors that are not improved.
+
+        A temperature that it names comes before that of the program's options: samples at temperature 0 never differ.
+        """
         self.lm = lm
+        asked = getattr(lm, "kwargs", {}).get("temperature")
+        for name in ("reason", "refine"):
+            predictor = getattr(self.program, name, None)
+            if predictor is not None:
+                kept = {field: value for field, value in predictor.config.items() if field != "temperature"}
+                predictor.config = kept if asked is None else {**kept, "temperature": asked}
 
     def get_lm(self) -> Any:
         """Return the language model of this copy, or None."""
