@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ BLOCK_TOKENS = 32
 """Tokens in one block of OpenVINO's KV cache on the CPU."""
 CACHE_BLOCKS = 3_072
 """Blocks of the KV cache: 98,304 tokens."""
+WORTH_WAITING = 8
+"""Blocks that a prompt must share with one still being read for it to wait: 256 tokens."""
 
 
 class PrefixAccount:
@@ -39,7 +42,8 @@ class PrefixAccount:
         self.block_tokens = block_tokens
         self._held: OrderedDict[int, None] = OrderedDict()
 
-    def _hashes(self, ids: Sequence[int]) -> list[int]:
+    def blocks_of(self, ids: Sequence[int]) -> list[int]:
+        """Return a hash for each full block of a sequence; it stands for the block and all before it."""
         hashes, running = [], 0
         for start in range(0, len(ids) - self.block_tokens + 1, self.block_tokens):
             running = hash((running, *ids[start : start + self.block_tokens]))
@@ -49,7 +53,7 @@ class PrefixAccount:
     def cached(self, ids: Sequence[int]) -> int:
         """Return how many leading tokens of a prompt are in the cache; at least its last token is always computed."""
         held = 0
-        for block in self._hashes(ids):
+        for block in self.blocks_of(ids):
             if block not in self._held:
                 break
             self._held.move_to_end(block)
@@ -58,11 +62,28 @@ class PrefixAccount:
 
     def add(self, ids: Sequence[int]) -> None:
         """Record that all full blocks of a sequence were computed."""
-        for block in self._hashes(ids):
+        for block in self.blocks_of(ids):
             self._held[block] = None
             self._held.move_to_end(block)
         while len(self._held) > self.blocks:
             self._held.popitem(last=False)
+
+    def missing(self, ids: Sequence[int]) -> list[int]:
+        """Return the hashes of the leading run of blocks, after those in the cache, that must be computed."""
+        blocks = self.blocks_of(ids)
+        return blocks[self.cached(ids) // self.block_tokens :] if blocks else []
+
+
+@dataclass
+class _Running:
+    """A request that OpenVINO has; `reading` are the blocks of its prompt that it was the first to need."""
+
+    handle: Any
+    ids: list[int]
+    cached: int
+    config: Any
+    future: Future[Reply]
+    reading: list[int]
 
 
 class Pipeline:
@@ -96,7 +117,8 @@ class Pipeline:
         self._account = PrefixAccount()
         self._numbers = itertools.count()
         self._inbox: queue.SimpleQueue[tuple[list[int], Any, Future[Reply]]] = queue.SimpleQueue()
-        self._running: dict[int, tuple[Any, list[int], int, Any, Future[Reply]]] = {}
+        self._waiting: list[tuple[list[int], Any, Future[Reply]]] = []
+        self._running: dict[int, _Running] = {}
         threading.Thread(target=self._work, name="openvino", daemon=True).start()
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
@@ -142,45 +164,70 @@ class Pipeline:
     def _work(self) -> None:
         while True:
             self._take(block=not self._running)
+            self._add_waiting()
             try:
                 self._pipeline.step()
             except Exception as error:
                 # This thread serves all chains: it must outlive whatever one request brings.
-                for _, _, _, _, future in self._running.values():
-                    future.set_exception(ModelError(f"OpenVINO failed while generating: {error}"))
+                for entry in self._running.values():
+                    entry.future.set_exception(ModelError(f"OpenVINO failed while generating: {error}"))
                 self._running.clear()
                 continue
-            for number in [n for n, entry in self._running.items() if _finished(entry[0])]:
-                handle, ids, cached, config, future = self._running.pop(number)
-                try:
-                    future.set_result(self._reply(handle, ids, cached, config))
-                except ModelError as error:
-                    future.set_exception(error)
-                except Exception as error:
-                    future.set_exception(ModelError(f"OpenVINO's reply could not be read: {error}"))
+            for number, entry in list(self._running.items()):
+                done = _finished(entry.handle)
+                if entry.reading and (done or entry.handle.can_read()):
+                    self._account.add(entry.ids)
+                    entry.reading = []
+                if done:
+                    del self._running[number]
+                    self._answer(entry)
+
+    def _answer(self, entry: _Running) -> None:
+        try:
+            entry.future.set_result(self._reply(entry.handle, entry.ids, entry.cached, entry.config))
+        except ModelError as error:
+            entry.future.set_exception(error)
+        except Exception as error:
+            entry.future.set_exception(ModelError(f"OpenVINO's reply could not be read: {error}"))
 
     def _take(self, *, block: bool) -> None:
-        import numpy
-        import openvino
-
+        """Move what was submitted to the waiting ones; `block` waits for a first one."""
+        block = block and not self._waiting
         while True:
             try:
-                ids, config, future = self._inbox.get(block=block)
+                self._waiting.append(self._inbox.get(block=block))
             except queue.Empty:
                 return
             block = False
-            if not future.set_running_or_notify_cancel():
-                continue
-            number = next(self._numbers)
-            cached = self._account.cached(ids)
-            tensor = openvino.Tensor(numpy.array([ids], dtype=numpy.int64))
-            try:
-                handle = self._pipeline.add_request(number, tensor, config)
-            except Exception as error:
-                future.set_exception(ModelError(f"OpenVINO refused a request of {len(ids)} tokens: {error}"))
-                continue
-            self._account.add(ids)
-            self._running[number] = (handle, ids, cached, config, future)
+
+    def _add_waiting(self) -> None:
+        """Hand OpenVINO what waits, but for prompts that begin as one it is still reading.
+
+        OpenVINO finds cached blocks when a request is added. Chains begun together with the same demos would each have
+        the whole prefix computed anew; those that wait for the first find it in the cache.
+        """
+        kept = []
+        for ids, config, future in self._waiting:
+            missing = self._account.missing(ids)
+            being_read = {block for entry in self._running.values() for block in entry.reading}
+            if len(missing) >= WORTH_WAITING and being_read.issuperset(missing[:WORTH_WAITING]):
+                kept.append((ids, config, future))
+            elif future.set_running_or_notify_cancel():
+                self._add(ids, config, future, missing)
+        self._waiting = kept
+
+    def _add(self, ids: list[int], config: Any, future: Future[Reply], missing: list[int]) -> None:
+        import numpy
+        import openvino
+
+        number = next(self._numbers)
+        tensor = openvino.Tensor(numpy.array([ids], dtype=numpy.int64))
+        try:
+            handle = self._pipeline.add_request(number, tensor, config)
+        except Exception as error:
+            future.set_exception(ModelError(f"OpenVINO refused a request of {len(ids)} tokens: {error}"))
+            return
+        self._running[number] = _Running(handle, ids, self._account.cached(ids), config, future, missing)
 
     def _reply(self, handle: Any, ids: list[int], cached: int, config: Any) -> Reply:
         import openvino_genai

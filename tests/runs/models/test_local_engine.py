@@ -185,6 +185,19 @@ def test_cancelled_requests_leave_the_engine_working(local) -> None:
     assert "Paris" in complete(local, request(PROMPT)).text
 
 
+def test_prompts_begun_together_read_what_they_share_once(local) -> None:
+    shared = "The harbour master counted the ships again. " * 60
+
+    async def together() -> list[Any]:
+        return await asyncio.gather(
+            *(local.core.complete(request(f"{shared}Ship number {i} was", tokens=4)) for i in range(4))
+        )
+
+    cached = sorted(response.usage.cache_read_tokens or 0 for response in asyncio.run(together()))
+    assert cached[0] < 64
+    assert cached[1] >= 400
+
+
 def test_a_file_that_is_no_model_is_refused_with_a_way_out(tmp_path) -> None:
     path = tmp_path / "broken.gguf"
     path.write_bytes(b"GGUF" + b"\x00" * 64)
