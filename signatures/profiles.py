@@ -109,7 +109,7 @@ PROFILES: tuple[ModelProfile, ...] = (
         "*smollm2-135m*",
         style="completion",
         compact=True,
-        nearest_demos=2,
+        nearest_demos=3,
         sampling={"temperature": 0.0},
         context_length=8_192,
     ),

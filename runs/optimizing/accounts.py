@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Part = Literal["train", "val"]
-FAILED, FIRST = "error", "0"
-"""Finish of an answer that failed, and the round of sampling that makes a score."""
+FAILED, ANSWERED, FIRST = "error", "answered", "0"
+"""Finish of an answer that failed and of one that came to its end, and the round of sampling that makes a score."""
 
 
 @dataclass(frozen=True)
@@ -106,3 +106,12 @@ class Account:
             spent.add(usage)
         self.calls[key] = {"finish": finish, "usage": usage}
         return True
+
+    def answered(self, questions: Collection[str]) -> int:
+        """Return of how many of these questions the chain ended in an answer, in the first round of sampling."""
+        ended = {
+            question
+            for (question, rollout), call in self.calls.items()
+            if rollout == FIRST and call["finish"] == ANSWERED
+        }
+        return sum(question in ended for question in questions)

@@ -142,20 +142,28 @@ class Ledger:
     def best(self) -> tuple[str, float, int] | None:
         """Return the best candidate by its mean validation score.
 
-        Candidates that met every validation question come before others, rejected ones never; of equals the earlier.
+        Candidates that met every validation question come before others, rejected ones never. Of equals the one of
+        which more chains ended in an answer comes first, then the earlier.
 
         Returns:
             (digest, mean score, number of validation questions it met), or None when no candidate met any.
         """
         with self._lock:
             ranked = [
-                (len(scores) >= len(self.val), sum(scores.values()) / len(scores), -entry.number, digest, len(scores))
+                (
+                    len(scores) >= len(self.val),
+                    sum(scores.values()) / len(scores),
+                    entry.answered(scores) / len(scores),
+                    -entry.number,
+                    digest,
+                    len(scores),
+                )
                 for digest, entry in self._entries.items()
                 if not entry.rejected and (scores := self._on_val(digest))
             ]
         if not ranked:
             return None
-        _, mean, _, digest, n = max(ranked)
+        _, mean, _, _, digest, n = max(ranked)
         return digest, mean, n
 
     def promising(self, most: int) -> list[str]:

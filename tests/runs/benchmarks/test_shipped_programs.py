@@ -84,8 +84,8 @@ def test_a_shipped_file_that_was_touched_is_refused(tmp_path, method) -> None:
 def test_a_chain_is_shown_the_nearest_demos_and_no_others() -> None:
     built = load_program(program("search_o1"), SHIPPED / "search_o1--smollm2-135m--open_qa.json")
     reason, refine = prompts(built)
-    assert reason.count("\\boxed{") == 2 + 1  # two demos, and the answer format in the task's own words
-    assert refine.count("**Final Information**") >= 2
+    assert reason.count("\\boxed{") == 3 + 1  # three demos, and the answer format in the task's own words
+    assert refine.count("**Final Information**") >= 3
 
 
 def assert_shipped(folder: Path) -> None:

@@ -21,8 +21,10 @@ def program(text: str = "Think.") -> DirectReasoning:
     return made
 
 
-def answer(ledger: Ledger, digest: str, question: str, score: float, part: str = "val", **more) -> None:
-    ledger.add(digest, question, usage=USAGE, finish="answered", **more)
+def answer(
+    ledger: Ledger, digest: str, question: str, score: float, part: str = "val", finish: str = "answered", **more
+) -> None:
+    ledger.add(digest, question, usage=USAGE, finish=finish, **more)
     ledger.add(digest, question, part, score, **more)
 
 
@@ -95,6 +97,16 @@ def test_the_best_has_met_every_validation_question_and_of_equals_is_the_earlier
     ledger.reject(fourth, "no marker")
     assert ledger.best() == (first, 0.5, 2)
     assert ledger.promising(1) == [second]
+
+
+def test_of_equally_right_candidates_the_one_that_ends_its_chains_is_the_best(ledger) -> None:
+    rambling, ending = (ledger.candidate(program(text)) for text in ("Think.", "Think, and end."))
+    for question, finish in (("v1", "length"), ("v2", "answered")):
+        answer(ledger, rambling, question, 0.0, finish=finish)
+        answer(ledger, ending, question, 0.0)
+    assert ledger.best() == (ending, 0.0, 2)
+    answer(ledger, rambling, "v2", 1.0)
+    assert ledger.best() == (rambling, 0.5, 2)
 
 
 def test_training_answers_and_other_rounds_of_sampling_make_no_validation_score(ledger) -> None:
