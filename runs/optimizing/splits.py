@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,15 +11,14 @@ from runs.benchmarks.own_file import is_benchmark_file
 from runs.benchmarks.question import Question
 from runs.benchmarks.registry import BENCHMARKS, QuestionSet, find_benchmark, load_questions
 from runs.benchmarks.spec import Benchmark
+from runs.optimizing.held_out import HeldOut, QuestionKeys, held_out_rows
 from runs.optimizing.question_text import normalised_question
 from runs.optimizing.settings import OptimizeSettings
-from signatures.errors import DataError, SearchO1Error
+from signatures.errors import DataError
 from signatures.templates import Task
 
 VALIDATION_SHARE = 5
 """Without a validation set, one in so many training questions becomes one."""
-
-_TEST = "test"
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def split_examples(settings: OptimizeSettings) -> Split:
     if val_set is not None:
         _check_kinds(train_set, val_set)
         val = _distinct(val_set.questions)[: settings.val_limit]
-        known = _Keys(val)
+        known = QuestionKeys(val)
         train = [q for q in train if not known.holds(q)]
     dropped = len(train_set.questions) - len(train)
     train = train[: settings.train_limit]
@@ -92,7 +91,7 @@ def split_examples(settings: OptimizeSettings) -> Split:
         train, val = _split_off(train, settings.seed)
         val = val[: settings.val_limit]
         val_from = f"a fifth of {train_from}"
-    tests = source.test_rows()
+    tests = source.held_out()
     leaked = _leaks(train, val, tests, settings)
     return Split(
         train_set.name,
@@ -134,34 +133,6 @@ def check_sizes(optimizer: str, min_train: int, min_val: int, split: Split) -> N
             )
 
 
-@dataclass(frozen=True)
-class _TestRows:
-    """What is known of the test rows."""
-
-    questions: Sequence[Question]
-    where: tuple[str, ...] = ()
-    warning: str = ""
-
-
-class _Keys:
-    """Ids and folded texts of some questions."""
-
-    def __init__(self, questions: Iterable[Question]) -> None:
-        self._ids: dict[str, str] = {}
-        self._texts: dict[str, str] = {}
-        for question in questions:
-            if not question.id.isdecimal():
-                self._ids.setdefault(question.id, question.id)
-            self._texts.setdefault(normalised_question(question.question), question.id)
-
-    def find(self, question: Question) -> str | None:
-        """Return the id under which a question is known here, or None."""
-        return self._ids.get(question.id) or self._texts.get(normalised_question(question.question))
-
-    def holds(self, question: Question) -> bool:
-        return self.find(question) is not None
-
-
 class _Source:
     """Where the questions come from: files that the user gave, else the splits of a benchmark."""
 
@@ -198,28 +169,8 @@ class _Source:
             return self._of_file(settings.train, settings.val_split, "--train", "--val-split")
         return None, ""
 
-    def test_rows(self) -> _TestRows:
-        """Return the rows that `evaluate` would report: the benchmark's default split, and rows marked so in files."""
-        rows: list[Question] = []
-        where: list[str] = []
-        for path, read in self._rows.items():
-            if marked := [q for q in read if q.split == _TEST]:
-                rows += marked
-                where.append(f"the {len(marked)} rows of {path.name} marked {_TEST}")
-        spec = self.spec
-        if spec is None:
-            files = " and ".join(path.name for path in self._rows)
-            warning = (
-                f"Not checked for test rows: nothing says which questions are for testing. No row of {files} is marked "
-                f"`split`: `{_TEST}`, and no known benchmark is named."
-            )
-            return _TestRows(rows, tuple(where), "" if rows else warning)
-        name = f"{spec.name} {spec.default_split}"
-        try:
-            found = spec.load_split(spec.default_split).questions
-        except SearchO1Error as error:
-            return _TestRows(rows, tuple(where), f"Not checked against the test rows of {name}: {error}")
-        return _TestRows([*rows, *found], (*where, f"the {len(found)} rows of {name}"))
+    def held_out(self) -> HeldOut:
+        return held_out_rows(self.spec, self._rows)
 
     def _of_file(self, path: Path, split: str, flag: str, split_flag: str) -> tuple[QuestionSet, str]:
         if not path.is_file():
@@ -272,10 +223,10 @@ def _check_kinds(train: QuestionSet, val: QuestionSet) -> None:
 
 
 def _leaks(
-    train: Sequence[Question], val: Sequence[Question], tests: _TestRows, settings: OptimizeSettings
+    train: Sequence[Question], val: Sequence[Question], tests: HeldOut, settings: OptimizeSettings
 ) -> tuple[str, ...]:
     """Return the ids of the test rows among train and validation; refuse them unless the user knows."""
-    keys = _Keys(tests.questions)
+    keys = QuestionKeys(tests.questions)
     found = {
         kind: [i for q in part if (i := keys.find(q))] for kind, part in (("training", train), ("validation", val))
     }

@@ -25,11 +25,11 @@ from runs.retrieval_setup import assemble_retrieval, cache_policy
 from runs.scoring import check_scoring
 from runs.settings import make_settings
 from runs.trained_on import training_facts, training_notes
-from runs.tuning.leaks import TuningQuestions, tuning_questions
 from runs.tuning.plots import draw_study, parameter_importances
 from runs.tuning.printing import opening_lines, print_result
 from runs.tuning.progress import TuneProgress
 from runs.tuning.pruning import make_pruner
+from runs.tuning.questions import TuningQuestions, tuning_questions
 from runs.tuning.results import Tuned, best_trial, pareto_front, read_trials, write_json
 from runs.tuning.settings import TuneSettings, check_objective
 from runs.tuning.space import Setup, Space, flags_of, setup_of

@@ -281,7 +281,7 @@ def test_a_file_of_unknown_split_is_taken_with_a_warning(tunings) -> None:
     write_lines(world.data, [{"id": "q0", "question": f"Who directed {next(iter(facts()))}?", "answers": ["x"]}])
     console, text = screen()
     tuned = world.tune(console, trials=1)
-    assert "nobody can say whether it holds test rows" in text.getvalue()
+    assert "Not checked for test rows" in text.getvalue()
     assert "nobody can say" in json.loads((tuned.folder / "best.json").read_text())["warning"]
 
 

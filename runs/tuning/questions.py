@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from runs.benchmarks.registry import QuestionSet, find_benchmark, load_questions
-from runs.optimizing.question_text import normalised_question
+from runs.optimizing.held_out import QuestionKeys, held_out_rows
 from runs.tuning.settings import TuneSettings
-from signatures.errors import DataError, OptionError, SearchO1Error
+from signatures.errors import DataError, OptionError
 
-_SPLIT, _TEST = "validation", "test"
+_SPLIT = "validation"
 
 
 @dataclass(frozen=True)
@@ -51,35 +50,14 @@ def tuning_questions(settings: TuneSettings) -> TuningQuestions:
             )
     split = settings.split or ("" if settings.data is not None else _SPLIT)
     found = load_questions(named, data=settings.data, split=split, limit=settings.limit)
-    leaked, warning = _test_rows(found, settings.data)
+    whole = {settings.data: load_questions(named, data=settings.data).questions} if settings.data is not None else {}
+    tests = held_out_rows(found.benchmark, whole)
+    keys = QuestionKeys(tests.questions)
+    leaked = tuple(q.id for q in found.questions if keys.holds(q))
     if leaked and not settings.i_know:
         raise DataError(
             f"{len(leaked)} of {len(found.questions)} questions to tune on are test rows, for example {leaked[0]!r}: "
             "options chosen on them make the test score too good. Tune on other questions (--split, --data), or say "
             "--i-know; the result then says so."
         )
-    return TuningQuestions(found, leaked, warning)
-
-
-def _test_rows(found: QuestionSet, data: Path | None) -> tuple[tuple[str, ...], str]:
-    """Return the ids of test rows among questions, and why they may not be known.
-
-    Rows are the same when their folded texts agree, or their ids; a bare number is a mere place in a file.
-    """
-    whole = load_questions(found.name, data=data).questions if data is not None else found.questions
-    marked = [q for q in whole if q.split == _TEST]
-    benchmark, test, warning = found.benchmark, list(marked), ""
-    if benchmark is not None:
-        try:
-            test += load_questions(benchmark, split=benchmark.default_split).questions
-        except SearchO1Error as error:
-            warning = f"The test rows of {benchmark.name} could not be loaded to compare with: {error}"
-    elif not any(q.split for q in whole):
-        warning = (
-            f"{data} names no split and belongs to no benchmark, so nobody can say whether it holds test rows: "
-            "evaluate on other questions than these."
-        )
-    texts = {normalised_question(q.question) for q in test}
-    ids = {q.id for q in test if not q.id.isdecimal()}
-    leaked = (q.id for q in found.questions if q.id in ids or normalised_question(q.question) in texts)
-    return tuple(leaked), warning
+    return TuningQuestions(found, leaked, tests.warning)
