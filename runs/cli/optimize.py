@@ -18,7 +18,7 @@ STOPPED = 130
 @click.argument("benchmark", default="")
 @click.option("--benchmark", "named", help="The same as BENCHMARK.")
 @click.option("--method", help="direct, standard_rag, rag_agent or search_o1 (default).")
-@click.option("--optimizer", help="bootstrap, random-search (default), copro, miprov2, gepa or simba.")
+@click.option("--optimizer", help="labeled, bootstrap, random-search (default), copro, miprov2, gepa or simba.")
 @click.option("--budget", help="light (default), medium, heavy, or the number of candidates to try.")
 @click.option("--train", type=click.Path(path_type=Path), help="Questions to learn from (JSON, JSONL or Parquet).")
 @click.option("--val", type=click.Path(path_type=Path), help="Questions to choose by; else a fifth of the former.")

@@ -22,6 +22,7 @@ from runs.optimizing.demos import DemoSettler
 from runs.optimizing.examples import to_examples
 from runs.optimizing.feedback import OptimizationMetric
 from runs.optimizing.interrupts import WORKER, Interrupts
+from runs.optimizing.labelled import worked_program
 from runs.optimizing.ledger import Ledger
 from runs.optimizing.measuring import measure
 from runs.optimizing.metadata import program_metadata
@@ -192,17 +193,13 @@ class _Optimisation:
         shows_demos = any(predictor.demos for _, predictor in ready.program.named_predictors())
         teacher = None
         if not shows_demos or ready.teacher_lm is not None:
-            shown = with_starters(ready.program, ready.model.profile)
-            if (only := ready.settings.only) is not None and hasattr(shown, "refine"):
-                # What is frozen is so in the teacher too, which may win itself.
-                frozen = "refine" if only == "reason" else "reason"
-                setattr(shown, frozen, ready.program.deepcopy().__dict__[frozen])
-            teacher = Candidate(shown, self.session)
+            teacher = self._only_what_is_improved(with_starters(ready.program, ready.model.profile))
         return OptimizerTask(
             student=student,
             teacher=teacher,
             teacher_lm=ready.teacher_lm,
             reflection_lm=ready.reflection_lm,
+            labelled=self._labelled,
             train=self.train,
             val=self.val,
             metric=self.metric,
@@ -210,6 +207,19 @@ class _Optimisation:
             seed=ready.settings.seed,
             threads=ready.threads,
         )
+
+    def _labelled(self) -> Candidate:
+        ready = self.prepared
+        worked, used = worked_program(ready.program, ready.split.train, ready.model.profile)
+        self.say(f"Demos from the labels of {len(used)} training questions.")
+        return self._only_what_is_improved(worked)
+
+    def _only_what_is_improved(self, program: Program) -> Candidate:
+        """Put what is frozen back as it was in the start: such a program may win itself."""
+        if (only := self.prepared.settings.only) is not None and hasattr(program, "refine"):
+            frozen = "refine" if only == "reason" else "reason"
+            setattr(program, frozen, self.prepared.program.deepcopy().__dict__[frozen])
+        return Candidate(program, self.session)
 
     def _check_alive(self, predictions: list[Any]) -> None:
         """Stop where nothing answers: an optimizer would take a dead server for a hopeless prompt."""

@@ -16,7 +16,7 @@ class OptimizeSettings(ModelSettings, RetrievalSettings):
     Attributes:
         benchmark: Name of a benchmark (empty: `quickstart`), or a label for `train` (empty: the file's name).
         method: Method whose prompts are improved.
-        optimizer: `bootstrap`, `random-search`, `copro`, `miprov2`, `gepa` or `simba`.
+        optimizer: `labeled`, `bootstrap`, `random-search`, `copro`, `miprov2`, `gepa` or `simba`.
         budget: `light`, `medium`, `heavy`, or the number of candidates to try.
         train: Question file to learn from; None means the benchmark's split.
         val: Question file to choose by; None means the benchmark's split, else a fifth of the training questions.

@@ -6,12 +6,13 @@ from runs.optimizing.optimizers.base import Optimizer
 from runs.optimizing.optimizers.bootstrap import Bootstrap
 from runs.optimizing.optimizers.copro import Copro
 from runs.optimizing.optimizers.gepa import Gepa
+from runs.optimizing.optimizers.labeled import Labeled
 from runs.optimizing.optimizers.miprov2 import MiproV2
 from runs.optimizing.optimizers.random_search import RandomSearch
 from runs.optimizing.optimizers.simba import Simba
 from signatures.errors import OptionError
 
-_ALL: tuple[Optimizer, ...] = (Bootstrap(), RandomSearch(), Copro(), MiproV2(), Gepa(), Simba())
+_ALL: tuple[Optimizer, ...] = (Labeled(), Bootstrap(), RandomSearch(), Copro(), MiproV2(), Gepa(), Simba())
 OPTIMIZERS: dict[str, Optimizer] = {optimizer.name: optimizer for optimizer in _ALL}
 
 

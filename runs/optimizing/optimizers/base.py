@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -46,6 +46,8 @@ class OptimizerTask:
         teacher: What demos are bootstrapped from; None means the student.
         teacher_lm: A stronger model for the teacher, or None.
         reflection_lm: The model that proposes instructions.
+        labelled: Makes the student with demos from the labels of training questions; raises DataError where none can
+            be worked out.
         train: Training examples.
         val: Validation examples.
         metric: The metric.
@@ -58,6 +60,7 @@ class OptimizerTask:
     teacher: Candidate | None
     teacher_lm: Any
     reflection_lm: Any
+    labelled: Callable[[], Candidate]
     train: list[Any]
     val: list[Any]
     metric: AccountedMetric
@@ -79,7 +82,7 @@ class Optimizer(Protocol):
         summary: One line for listings.
         min_train: Training questions it needs.
         min_val: Validation questions it needs.
-        uses_teacher: Whether it makes demos.
+        makes_demos: Whether it makes demos.
         uses_reflection: Whether it asks a model for instructions.
     """
 
@@ -87,7 +90,7 @@ class Optimizer(Protocol):
     summary: str
     min_train: int
     min_val: int
-    uses_teacher: bool
+    makes_demos: bool
     uses_reflection: bool
 
     def plan(self, budget: Budget, train: int, val: int, profile: ModelProfile) -> Plan:

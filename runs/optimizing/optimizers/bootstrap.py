@@ -21,7 +21,7 @@ class Bootstrap:
     summary = "demos from the model's own right chains"
     min_train = 1
     min_val = 1
-    uses_teacher = True
+    makes_demos = True
     uses_reflection = False
 
     def plan(self, budget: Budget, train: int, val: int, profile: ModelProfile) -> Plan:

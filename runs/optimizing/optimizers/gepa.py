@@ -22,7 +22,7 @@ class Gepa:
     summary = "instructions evolved from feedback on each chain"
     min_train = 1
     min_val = 1
-    uses_teacher = False
+    makes_demos = False
     uses_reflection = True
 
     def plan(self, budget: Budget, train: int, val: int, profile: ModelProfile) -> Plan:

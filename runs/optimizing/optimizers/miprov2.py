@@ -25,7 +25,7 @@ class MiproV2:
     summary = "instructions and demos together, by Bayesian search"
     min_train = 2
     min_val = 1
-    uses_teacher = True
+    makes_demos = True
     uses_reflection = True
 
     def plan(self, budget: Budget, train: int, val: int, profile: ModelProfile) -> Plan:

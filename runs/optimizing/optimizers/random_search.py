@@ -22,7 +22,7 @@ class RandomSearch:
     summary = "several sets of such demos; the best on the validation questions"
     min_train = 2
     min_val = 1
-    uses_teacher = True
+    makes_demos = True
     uses_reflection = False
 
     def plan(self, budget: Budget, train: int, val: int, profile: ModelProfile) -> Plan:

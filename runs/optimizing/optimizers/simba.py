@@ -22,7 +22,7 @@ class Simba:
     summary = "rules and demos from questions on which samples disagree"
     min_train = 2
     min_val = 1
-    uses_teacher = True
+    makes_demos = True
     uses_reflection = True
 
     def plan(self, budget: Budget, train: int, val: int, profile: ModelProfile) -> Plan:

@@ -17,7 +17,7 @@ from tests.servers.lm import LMServer
 
 def measure(optimizer: str) -> str:
     """Run an optimizer twice and return a row: calls, tokens, seconds, scores, calls of the second start."""
-    rewarded = "demo" if OPTIMIZERS[optimizer].uses_teacher else "instruction"
+    rewarded = "demo" if OPTIMIZERS[optimizer].makes_demos else "instruction"
     model = Rewarding(rewarded)
     with tempfile.TemporaryDirectory() as scratch, LMServer(model) as server:
         films = Films(Path(scratch), server, 10)

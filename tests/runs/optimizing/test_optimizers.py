@@ -16,7 +16,7 @@ from tests.runs.world import Films
 MakeFilms = Callable[..., Films]
 
 
-@pytest.mark.parametrize("optimizer", ["bootstrap", "random-search", "miprov2"])
+@pytest.mark.parametrize("optimizer", ["labeled", "bootstrap", "random-search", "miprov2"])
 def test_demos_win_where_worked_chains_are_rewarded(films: MakeFilms, optimizer: str) -> None:
     world = films(10, Rewarding("demo"))
     done = run(world, optimizer=optimizer)
@@ -28,7 +28,7 @@ def test_demos_win_where_worked_chains_are_rewarded(films: MakeFilms, optimizer:
     )
 
 
-@pytest.mark.parametrize("optimizer", ["bootstrap", "random-search"])
+@pytest.mark.parametrize("optimizer", ["labeled", "bootstrap", "random-search"])
 def test_bootstrapped_demos_land_on_both_predictors(films: MakeFilms, optimizer: str) -> None:
     done = run(films(10, Rewarding("demo")), optimizer=optimizer)
     refined = [demo["final_information"] for demo in done.program.refine.demos]
@@ -64,7 +64,7 @@ def test_samples_differ_also_where_the_options_are_greedy(films: MakeFilms) -> N
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_second_start_asks_the_model_nothing(films: MakeFilms, optimizer: str) -> None:
-    world = films(10, Rewarding("demo" if OPTIMIZERS[optimizer].uses_teacher else "instruction"))
+    world = films(10, Rewarding("demo" if OPTIMIZERS[optimizer].makes_demos else "instruction"))
     first = run(world, optimizer=optimizer)
     asked = len(generations(world))
     second = run(world, optimizer=optimizer)
@@ -111,5 +111,5 @@ def test_only_one_predictor_is_improved_when_asked(films: MakeFilms) -> None:
 
 
 def test_an_unknown_optimizer_lists_the_known_ones() -> None:
-    with pytest.raises(OptionError, match="'adam'; known optimizers: bootstrap, random-search, copro"):
+    with pytest.raises(OptionError, match="'adam'; known optimizers: labeled, bootstrap, random-search, copro"):
         find_optimizer("adam")
