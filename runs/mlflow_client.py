@@ -7,7 +7,7 @@ import os
 import re
 from typing import Any
 
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]+@")
 _SETTINGS = {
     # A server that is down must not hold up the end of a run for MLflow's own minutes of waiting and trying again.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",

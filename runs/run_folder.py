@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import Any
 from metrics.kinds import HEADLINE
 from runs.home import Home
 from runs.journal import Journal, Record
+from runs.json_file import write_json
 from runs.summary import FAMILIES, Summary, summarise
 from runs.tracking import read_note
 from signatures.errors import DataError, OptionError
@@ -90,8 +90,8 @@ def note_start(folder: Path, facts: Mapping[str, Any], wanted: Iterable[tuple[st
     plan = {} if fresh else _read_json(folder / _PLAN)
     for question_id, sample in wanted:
         plan[question_id] = max(plan.get(question_id, 0), sample + 1)
-    _write_json(folder / _FACTS, dict(facts), indent=1)
-    _write_json(folder / _PLAN, plan)
+    write_json(folder / _FACTS, dict(facts))
+    write_json(folder / _PLAN, plan)
 
 
 def load_run(name: str | Path, home: Home | None = None) -> RunFolder:
@@ -173,13 +173,3 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise DataError(f"{path} is damaged; the run's own command writes it again.")
     return found
-
-
-def _write_json(path: Path, content: Mapping[str, Any], indent: int | None = None) -> None:
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(content, indent=indent, ensure_ascii=False, default=str), encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror}. Make room and start again.") from error

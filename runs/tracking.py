@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runs.journal import Record
+from runs.mlflow_client import first_line, quieten
 from runs.traces import known_traces, write_trace
 from runs.tracking_store import make_store
 
@@ -110,17 +111,13 @@ class Tracker:
                 job()
             except Exception as error:
                 # Whatever MLflow raises (a full disk, a server that is down) must stay here.
-                self.failed = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+                self.failed = first_line(error)
                 self._warn(f"Tracking stopped ({self.failed}); the run goes on, its journal holds everything.")
 
     def _open(self, parameters: Mapping[str, Any], tags: Mapping[str, str], finished: Sequence[Record]) -> None:
         # This thread is off the hot path already; MLflow's export threads would fight it for an SQLite store's lock.
         os.environ["MLFLOW_ENABLE_ASYNC_TRACE_LOGGING"] = "false"
-        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-        # A server that is down must not hold up the end of a run for MLflow's own two minutes of retries.
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
-        logging.getLogger("alembic").setLevel(logging.ERROR)
-        logging.getLogger("mlflow").setLevel(logging.ERROR)
+        quieten()
         import mlflow
 
         make_store(self.uri)

@@ -14,7 +14,7 @@ from signatures.errors import OptionError
 SHOWN_CHARS = 2_000
 """A part of a key is kept readable up to this many characters."""
 
-_USER_INFO = re.compile(r"(://)[^/\s@]*@")
+_USER_INFO = re.compile(r"(://)[^/?#\s]*@")
 _SECRET_FIELD = re.compile(
     r"((?:^|[?&;])(?:api[_-]?key|subscription[_-]?key|key|code|token|access[_-]?token|secret|sig|signature|password"
     r"|auth)=)[^&;\s]+",

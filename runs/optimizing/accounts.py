@@ -36,12 +36,13 @@ class Trial:
 
 @dataclass
 class Spent:
-    """What the chains of an optimisation used; proposals of instructions are not among it.
+    """What an optimisation used.
 
     Attributes:
         questions: Questions put to a program.
-        calls: Model calls.
+        calls: Model calls of its chains.
         from_cache: Those of them that the cache answered when they were first counted.
+        proposals: Calls of the model that proposes instructions; their tokens are in the sums too.
         prompt_tokens: Tokens of their prompts.
         completion_tokens: Tokens generated.
         cost: US dollars, or None if no call told a price.
@@ -50,6 +51,7 @@ class Spent:
     questions: int = 0
     calls: int = 0
     from_cache: int = 0
+    proposals: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = None
@@ -62,6 +64,14 @@ class Spent:
     def add(self, usage: Mapping[str, Any], sign: int = 1) -> None:
         """Count a question's usage; `sign` -1 takes it off again."""
         self.questions += sign
+        self._add(usage, sign)
+
+    def propose(self, usage: Mapping[str, Any]) -> None:
+        """Count the usage of a proposal."""
+        self.proposals += 1
+        self._add(usage, 1)
+
+    def _add(self, usage: Mapping[str, Any], sign: int) -> None:
         for name in ("calls", "from_cache", "prompt_tokens", "completion_tokens"):
             setattr(self, name, getattr(self, name) + sign * int(usage.get(name) or 0))
         if usage.get("cost") is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from programs.base import Program
 from retrieval.caching.replay import asking_for
 from runs.benchmarks.question import Question
 from runs.contamination import watching
+from runs.optimizing.accounts import FIRST
 from runs.optimizing.session import Session
 from signatures.errors import SearchO1Error
 
@@ -98,13 +100,23 @@ class Candidate(dspy.Module):  # type: ignore[misc]
         Raises:
             Stopped: The optimisation was told to stop.
         """
-        call = self._begin(inputs)
-        with self.session.alone(call.digest, call.question.id, call.round, str(call.lm.kwargs.get("temperature"))):
-            return self.session.run(self._answer(call, inputs))
+        with self._failing():
+            call = self._begin(inputs)
+            with self.session.alone(call.digest, call.question.id, call.round, str(call.lm.kwargs.get("temperature"))):
+                return self.session.run(self._answer(call, inputs))
 
     async def aforward(self, **inputs: Any) -> CandidatePrediction:
         """Answer a question on the running event loop; arguments, result and errors as in `forward`."""
-        return await self._answer(await asyncio.to_thread(self._begin, inputs), inputs)
+        with self._failing():
+            return await self._answer(await asyncio.to_thread(self._begin, inputs), inputs)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """End the optimisation with an error that no answer is to blame for, such as a full disk."""
+        try:
+            yield
+        except SearchO1Error as error:
+            raise self.session.fail(error) from error
 
     def named_parameters(self) -> list[tuple[str, Any]]:
         """Return the predictors that are improved; a frozen one is hidden from every optimizer."""
@@ -152,9 +164,10 @@ class Candidate(dspy.Module):  # type: ignore[misc]
                 found = await self._ask(call, inputs)
             flags = watch.flags()
         own = session.model in ("", call.lm.model)
-        sampled = call.round if own else f"{call.lm.model}/{call.round}"
-        usage = found["usage"] or {}
-        session.ledger.add(call.digest, call.question.id, usage=usage, finish=str(found["finish"]), rollout=sampled)
+        sampled = self._sampled(call) if own else f"{call.lm.model}/{call.round}"
+        if not call.rejection:
+            usage, finish = found["usage"] or {}, str(found["finish"])
+            session.ledger.add(call.digest, call.question.id, usage=usage, finish=finish, rollout=sampled)
         for listener in session.on_answer:
             listener(call.digest)
         return CandidatePrediction(
@@ -166,23 +179,46 @@ class Candidate(dspy.Module):  # type: ignore[misc]
             contamination=flags,
         )
 
+    def _sampled(self, call: _Call) -> str:
+        """Name the round of sampling: the first one at another temperature than usual is no score of the candidate."""
+        asked, usual = call.lm.kwargs.get("temperature"), dspy.settings.lm.kwargs.get("temperature")
+        plain = self.lm is None or call.round != FIRST or asked in (None, usual)
+        return call.round if plain else f"{FIRST}@{asked:g}"
+
+    def _sampling_program(self, call: _Call) -> Program:
+        """Return the program to run: in a further round a copy that samples as the optimizer wants.
+
+        BootstrapFewShot asks for further samples through the language model, whose temperature the program's own
+        options would come before.
+        """
+        temperature = call.lm.kwargs.get("temperature")
+        if self.lm is not None or call.round == FIRST or temperature is None:
+            return self.program
+        twin = Candidate(self.program.deepcopy(), self.session)
+        twin.set_lm(call.lm)
+        return twin.program
+
     async def _ask(self, call: _Call, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Run the program under its rollout id; a failure becomes the fields of an answer."""
         outer = dspy.settings.trace
         trace: list[Any] | None = None if outer is None else []
         rollout = f"{self.session.seed}/{call.question.id}/{call.round}"
+        program = self._sampling_program(call)
         try:
             with (
-                asking_for(f"{self.program.method}/{rollout}"),
-                dspy.context(lm=call.lm.copy(rollout_id=rollout), trace=trace, disable_history=True),
+                asking_for(f"{program.method}/{rollout}"),
+                dspy.context(
+                    lm=call.lm.copy(rollout_id=rollout), trace=trace, disable_history=True, usage_tracker=None
+                ),
             ):
-                found: dict[str, Any] = (await self.program.acall(**inputs)).toDict()
+                found: dict[str, Any] = (await program.acall(**inputs)).toDict()
         except Exception as error:
             kind = error.kind if isinstance(error, SearchO1Error) else "unexpected"
             text = str(error) if isinstance(error, SearchO1Error) else f"{type(error).__name__}: {error}"
             return {**_NOTHING, "finish": "error", "error": text, "error_kind": kind}
         if outer is not None and trace:
             # Optimizers look up every predictor of the trace among those they improve.
-            improved = {id(value) for _, value in self.named_parameters()}
-            outer.extend(entry for entry in trace if id(entry[0]) in improved)
+            asked = {id(value): name for name, value in Candidate(program, self.session).named_parameters()}
+            improved = dict(self.named_parameters())
+            outer.extend((improved[asked[id(entry[0])]], *entry[1:]) for entry in trace if id(entry[0]) in asked)
         return found

@@ -6,7 +6,9 @@ second start of the same optimisation adds nothing twice.
 
 from __future__ import annotations
 
+import json
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -35,6 +37,9 @@ class Ledger:
         self._spent = Spent()
         self._entries: dict[str, Account] = {}
         self._finalists: list[str] | None = None
+        self._failed: set[tuple[str, str, str]] = set()
+        self._proposed: Counter[str] = Counter()
+        self._proposing: Counter[str] = Counter()
         self._lock = threading.RLock()
         self._read()
 
@@ -112,8 +117,33 @@ class Ledger:
         if score is not None:
             row |= {"part": part, "score": float(score)}
         with self._lock:
+            if usage is not None:
+                (self._failed.add if finish == FAILED else self._failed.discard)((digest, question_id, rollout))
             if self._count(row):
                 self._file.append(row)
+
+    def propose(self, model: str, usage: Mapping[str, Any]) -> None:
+        """Note what a proposal cost, once: a later start repeats the same proposals from the cache.
+
+        Args:
+            model: The model that was asked.
+            usage: `prompt_tokens`, `completion_tokens`, `cost`.
+
+        Raises:
+            DataError: The file cannot be written.
+        """
+        row = {"kind": "proposal", "model": model, "usage": dict(usage)}
+        key = _proposal_key(row)
+        with self._lock:
+            self._proposing[key] += 1
+            if self._proposing[key] > self._proposed[key]:
+                self._take(row)
+                self._file.append(row)
+
+    def failures(self) -> int:
+        """Return how many answers of this start failed, of all candidates and rounds."""
+        with self._lock:
+            return len(self._failed)
 
     @property
     def spent(self) -> Spent:
@@ -128,12 +158,6 @@ class Ledger:
             if entry is None:
                 return {}
             return {question: score for (question, rollout), score in entry.scores[part].items() if rollout == FIRST}
-
-    def failed(self, digest: str) -> int:
-        """Return how many of a candidate's answers failed, of its first round of sampling."""
-        with self._lock:
-            calls = self._entries[digest].calls
-            return sum(call["finish"] == FAILED for (_, rollout), call in calls.items() if rollout == FIRST)
 
     def is_whole(self, digest: str) -> bool:
         """Say whether a candidate met every validation question."""
@@ -256,6 +280,9 @@ class Ledger:
                 self._finalists = list(row["candidates"])
             case "answer":
                 self._count(row)
+            case "proposal":
+                self._proposed[_proposal_key(row)] += 1
+                self._spent.propose(row["usage"])
 
     def _read(self) -> None:
         for number, row in enumerate(self._file.rows(), 1):
@@ -263,3 +290,7 @@ class Ledger:
                 self._take(row)
             except (KeyError, TypeError, AttributeError):
                 raise self._file.damaged(number) from None
+
+
+def _proposal_key(row: Mapping[str, Any]) -> str:
+    return json.dumps([row["model"], row["usage"]], sort_keys=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -71,8 +72,15 @@ class LedgerFile:
         line = json.dumps(timed, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab") as file:
-                file.write(line)
+            with self.path.open("ab", buffering=0) as file:
+                end = file.seek(0, os.SEEK_END)
+                try:
+                    if file.write(line) != len(line):
+                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                except OSError:
+                    # Half a row would have the next one written onto it.
+                    file.truncate(end)
+                    raise
         except OSError as error:
             raise _unwritable(self.path, error) from error
 

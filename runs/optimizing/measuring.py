@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from runs.optimizing.accounts import FAILED
 from runs.optimizing.candidate import Candidate
 from runs.optimizing.session import AccountedMetric
+from signatures.errors import ModelError
 
 
 def measure(candidate: Candidate, examples: Sequence[Any], metric: AccountedMetric, threads: int) -> list[Any]:
@@ -25,6 +27,7 @@ def measure(candidate: Candidate, examples: Sequence[Any], metric: AccountedMetr
 
     Raises:
         Stopped: The optimisation was told to stop.
+        ModelError: Every question failed: an optimizer would take a dead server for a hopeless prompt.
     """
 
     def one(example: Any) -> Any:
@@ -35,7 +38,11 @@ def measure(candidate: Candidate, examples: Sequence[Any], metric: AccountedMetr
     with ThreadPoolExecutor(min(threads, max(1, len(examples))), "search-o1-measure") as pool:
         futures = [pool.submit(contextvars.copy_context().run, one, example) for example in examples]
         try:
-            return [future.result() for future in futures]
+            predictions = [future.result() for future in futures]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    failed = [prediction.error for prediction in predictions if prediction.finish == FAILED]
+    if failed and len(failed) == len(predictions):
+        raise ModelError(f"Every question failed, so nothing can be learned from them; the first one: {failed[0]}")
+    return predictions

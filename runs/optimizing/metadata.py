@@ -125,6 +125,7 @@ def program_metadata(
         "after": after.to_dict(),
         "difference": difference.to_dict(),
         "trials": len(ledger.trials()),
+        "failed_answers": ledger.failures(),
         "spent": {**asdict(spent), "seconds": round(ledger.seconds, 1)},
         "versions": {name: version(name) for name in _PACKAGES},
         "mlflow_run": mlflow_run,

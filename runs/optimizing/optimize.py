@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
+import shlex
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,9 @@ from metrics.kinds import HEADLINE
 from metrics.statistics import mean_with_error, paired_difference
 from programs.base import Program
 from programs.saving import CompiledProgram, load_program, save_program
+from runs.command_flags import flags_of_options, flags_of_settings
 from runs.home import Home
+from runs.json_file import write_json
 from runs.optimizing.candidate import Candidate
 from runs.optimizing.demos import DemoSettler
 from runs.optimizing.examples import to_examples
@@ -26,14 +27,16 @@ from runs.optimizing.labelled import worked_program
 from runs.optimizing.ledger import Ledger
 from runs.optimizing.measuring import measure
 from runs.optimizing.metadata import program_metadata
+from runs.optimizing.one_start import the_only_start
 from runs.optimizing.optimizers.base import OptimizerTask
 from runs.optimizing.output import name_for_use
-from runs.optimizing.prepared import Prepared, prepare
+from runs.optimizing.prepared import prepare
 from runs.optimizing.progress import OptimizationProgress
+from runs.optimizing.proposals import ProposalUsage
 from runs.optimizing.protocol import ProtocolGate
 from runs.optimizing.quiet import Quiet
 from runs.optimizing.result import Optimised, print_result
-from runs.optimizing.session import AccountedMetric, Session
+from runs.optimizing.session import AccountedMetric, Session, Stopped
 from runs.optimizing.settings import OptimizeSettings
 from runs.optimizing.starters import with_starters
 from runs.optimizing.trial_log import TrialLog
@@ -99,8 +102,12 @@ class _Optimisation:
         self.console.print(line, highlight=False, soft_wrap=True, markup=False)
 
     def run(self) -> Optimised:
+        with the_only_start(self.prepared.folder):
+            return self._run()
+
+    def _run(self) -> Optimised:
         ready, ledger = self.prepared, self.ledger
-        _write_facts(ready)
+        write_json(ready.folder / "facts.json", ready.facts)
         if ledger.spent.questions:
             self.say(f"Going on after {ledger.spent.questions} answered questions ({ready.folder}).")
         ledger.begin()
@@ -121,7 +128,7 @@ class _Optimisation:
         try:
             with Interrupts(self.session.stop) as interrupts:
                 with progress, quiet:
-                    finished = interrupts.run(self._search)
+                    finished = interrupts.run(self._search_or_fail)
                 if not self.start or not ledger.is_whole(self.start):
                     # Nothing is known yet that would be worth keeping.
                     raise KeyboardInterrupt
@@ -145,6 +152,11 @@ class _Optimisation:
         return replace(done, registered=registration.uri, tracking_error=log.tracker.failed)
 
     def _tell(self, done: Optimised) -> None:
+        if failed := self.ledger.failures():
+            self.say(
+                f"{failed} of {done.spent.questions} answers failed and count as wrong; the same command asks those "
+                "questions again."
+            )
         if failures := self.scorer.failures:
             self.say(
                 f"{len(failures)} answers could not be scored and count as wrong; the first one, to question "
@@ -152,16 +164,29 @@ class _Optimisation:
             )
         print_result(self.console, done, HEADLINE[done.program.options.task], self._use(done))
 
+    def _search_or_fail(self) -> None:
+        try:
+            self._search()
+        except Stopped:
+            if self.session.error is None:
+                raise
+            raise self.session.error from None
+
     def _search(self) -> None:
         """Measure the start, let the optimizer work, and measure what comes into question on all of val."""
         ready, session = self.prepared, self.session
         with dspy.context(
-            lm=ready.model.lm, trace=None, disable_history=True, max_errors=_ENDLESS, num_threads=ready.threads
+            lm=ready.model.lm,
+            trace=None,
+            disable_history=True,
+            max_errors=_ENDLESS,
+            num_threads=ready.threads,
+            usage_tracker=ProposalUsage(self.ledger),
         ):
             student = Candidate(ready.program, session)
             session.origin = f"start ({ready.settings.start})"
             self.start, _ = session.admit(student.program)
-            self._check_alive(measure(student, self.val, self.metric, ready.threads))
+            measure(student, self.val, self.metric, ready.threads)
             session.origin = ready.settings.optimizer
             compiled = self._compile(student)
             last, _ = session.admit(compiled.program)
@@ -221,12 +246,6 @@ class _Optimisation:
             setattr(program, frozen, self.prepared.program.deepcopy().__dict__[frozen])
         return Candidate(program, self.session)
 
-    def _check_alive(self, predictions: list[Any]) -> None:
-        """Stop where nothing answers: an optimizer would take a dead server for a hopeless prompt."""
-        failed = [prediction.error for prediction in predictions if prediction.finish == "error"]
-        if failed and len(failed) == len(predictions):
-            raise ModelError(f"Every question failed, so there is nothing to improve; the first one: {failed[0]}")
-
     def _program(self, digest: str) -> Program:
         """Return a candidate's program, with exactly its texts."""
         ready = self.prepared
@@ -241,11 +260,12 @@ class _Optimisation:
         return program
 
     def _use(self, done: Optimised) -> str:
-        """Return the command that evaluates the program."""
-        ready = self.prepared
-        questions = ready.split.benchmark.name if ready.split.benchmark is not None else "--data FILE"
-        name = name_for_use(done.file, ready.home)
-        return f"search-o1 evaluate {questions} --method {ready.settings.method} --program {name}"
+        """Return the command that evaluates the program, with the model and knowledge it was made with."""
+        ready, settings = self.prepared, self.prepared.settings
+        questions = [ready.split.benchmark.name] if ready.split.benchmark is not None else ["--data", "FILE"]
+        named = ["--method", settings.method, "--program", name_for_use(done.file, ready.home)]
+        given = [*flags_of_settings(settings), *flags_of_options(settings.options)]
+        return shlex.join(["search-o1", "evaluate", *questions, *named, *given])
 
     def _result(self, log: TrialLog | None, *, interrupted: bool) -> Optimised:
         ready, ledger = self.prepared, self.ledger
@@ -278,11 +298,3 @@ class _Optimisation:
             ledger.trials(), ledger.spent, ledger.seconds, best != self.start, interrupted, mlflow_run,
             metadata=written.metadata,
         )  # fmt: skip
-
-
-def _write_facts(ready: Prepared) -> None:
-    path = ready.folder / "facts.json"
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft.write_text(json.dumps(ready.facts, indent=1, ensure_ascii=False, default=str), encoding="utf-8")
-    draft.replace(path)

@@ -99,7 +99,7 @@ class ProtocolGate:
             return "the instructions are empty"
         if len(text) > self._most_chars:
             return f"the instructions have {len(text):,} characters, more than {self._most_chars:,}"
-        lost = [part for part in _WANTED.get(method, ()) if part not in text]
+        lost = [part for part in _WANTED.get(method, ()) if part in old and part not in text]
         if lost:
             return f"the instructions lost {_names(lost)}"
         alien = [marker for marker in _NOT_ANSWERED.get(method, ()) if marker in text and marker not in old]

@@ -20,6 +20,7 @@ from retrieval.sync import run_sync
 from runs.benchmarks.question import Question
 from runs.optimizing.accounts import Part
 from runs.optimizing.ledger import Ledger
+from signatures.errors import SearchO1Error
 
 T = TypeVar("T")
 Predictor = Literal["reason", "refine"]
@@ -65,7 +66,7 @@ class Session:
         origin: Where candidates seen from now on come from, for people; optimizers may set it.
         on_answer: Called with a candidate's digest after each answer, from any thread.
         on_score: The same after each score.
-        metric_failures: Examples whose scoring raised.
+        error: What ended the optimisation: an error of this project outside a chain, or None.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class Session:
         self.origin = ""
         self.on_answer: list[Callable[[str], None]] = []
         self.on_score: list[Callable[[str], None]] = []
-        self.metric_failures = 0
+        self.error: SearchO1Error | None = None
         self._by_text: dict[str, Question] = {}
         self._parts: dict[str, Part] = dict.fromkeys((q.id for q in train), "train")
         self._parts.update(dict.fromkeys((q.id for q in val), "val"))
@@ -115,6 +116,19 @@ class Session:
         with self._lock:
             for cancel in self._cancels:
                 cancel()
+
+    def fail(self, error: SearchO1Error) -> Stopped:
+        """End the optimisation with an error: DSPy takes what a candidate raises for one failed example.
+
+        Args:
+            error: The error, which the optimisation then ends with.
+
+        Returns:
+            What the candidate has to raise.
+        """
+        self.error = self.error or error
+        self.stop()
+        return Stopped()
 
     def check(self) -> None:
         """Go on, unless the optimisation was told to stop.
@@ -241,7 +255,6 @@ class AccountedMetric:
             given = self.inner(example, prediction, trace, pred_name, pred_trace)
             score = given if isinstance(given, ScoreWithFeedback) else ScoreWithFeedback(float(given))
         except Exception as error:
-            self.session.metric_failures += 1
             score = ScoreWithFeedback(0.0, f"The answer could not be scored: {type(error).__name__}: {error}")
         # While DSPy looks for demos the metric asks for more than a right answer.
         if trace is None:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from runs.command_flags import flags_of_settings, note_without_flag
 from runs.terminal_text import visible
 from runs.tuning.parameter import value_text
 from runs.tuning.results import TrialResult, Tuned
@@ -85,21 +86,17 @@ def print_result(console: Console, tuned: Tuned, settings: TuneSettings, benchma
     say("The best of many trials on the same questions is flattered by them; check it on others:")
     label = [benchmark] if benchmark else []
     say(f"  {shlex.join(['search-o1', 'evaluate', *label, *_given(settings, tuned.best)])} {tuned.flags}")
+    if note := note_without_flag(settings):
+        say(note)
 
 
 def _given(settings: TuneSettings, best: TrialResult) -> list[str]:
-    """Return the flags of the data, the model and the retrieval."""
+    """Return the flags of the data, the model, the retrieval, the program and the method."""
     flags = [] if settings.data is None else ["--data", "OTHER_QUESTIONS.jsonl"]
-    flags += [] if settings.model == "local" else ["--model", settings.model]
-    for name, default in (
-        ("base_url", None), ("search", "local"), ("corpus", None), ("index", None), ("mode", "lexical"),
-        ("temperature", None), ("program", "auto"),
-    ):  # fmt: skip
-        value = getattr(settings, name)
-        if value != default and name not in best.values:
-            flags += [f"--{name.replace('_', '-')}", str(value)]
-    flags += [] if "method" in best.values else ["--method", settings.method]
-    return [*flags, *(["--paper"] if settings.paper else [])]
+    flags += flags_of_settings(settings)
+    if "program" not in best.values and settings.program != "auto":
+        flags += ["--program", settings.program]
+    return flags if "method" in best.values else [*flags, "--method", settings.method]
 
 
 def _table(trials: list[TrialResult], title: str) -> Table:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +10,6 @@ from typing import Any
 from runs.tuning.settings import OBJECTIVES
 from runs.tuning.space import Space
 from runs.tuning.study import FOLDER, METRICS, TOLD
-from signatures.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -134,18 +131,3 @@ def pareto_front(trials: Sequence[TrialResult], objective: Sequence[str]) -> lis
             other != losses and all(o <= mine for o, mine in zip(other, losses, strict=True)) for other in points
         )
     ]
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file so that it is either whole or not there.
-
-    Raises:
-        DataError: It cannot be written.
-    """
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror}. Make room and start again.") from error

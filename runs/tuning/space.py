@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from programs.options import ChainOptions
+from runs.command_flags import flags_of_options
 from runs.tuning.parameter import (
     KNOWN,
     PROGRAM_PARAMETERS,
@@ -128,6 +128,4 @@ def flags_of(values: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[str]:
     named = {name: value for name, value in values.items() if name in (*PROGRAM_PARAMETERS, "temperature")}
     options = setup_of({n: v for n, v in values.items() if n not in named}, "", "", fixed).options
     flags = [part for name, value in named.items() for part in (f"--{name}", value_text(value))]
-    for name, value in options.items():
-        flags += ["--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
-    return flags
+    return [*flags, *flags_of_options(options)]

@@ -5,15 +5,17 @@ Everything MLflow does happens in one thread, with its client alone: no run is a
 
 from __future__ import annotations
 
+import hashlib
 import logging
-import os
 import queue
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from runs.mlflow_client import first_line, open_client, quieten
 from runs.tracking_store import make_store
 from runs.tuning.results import TrialResult, best_trial
 from runs.tuning.trial_lock import study_lock
@@ -21,7 +23,8 @@ from runs.tuning.trial_lock import study_lock
 _log = logging.getLogger(__name__)
 _STOP = None
 _PARAMETER_CHARS = 500
-_NUMBER = "trial"
+_NUMBER, _HOME = "trial", "home"
+"""Tags of a child run: the trial's number, and which home logged it."""
 _STATUS = {"complete": "FINISHED", "pruned": "FINISHED", "failed": "FAILED"}
 
 
@@ -57,6 +60,7 @@ class StudyTracker:
         self._experiment = experiment
         self._run_name = run_name
         self._folder = folder
+        self._home = hashlib.sha256(f"{socket.gethostname()} {folder.resolve()}".encode()).hexdigest()[:12]
         self._known = known
         self._note = note
         self._artifacts = artifacts
@@ -72,7 +76,7 @@ class StudyTracker:
         self._queue.put(lambda: self._open(parameters, tags))
 
     def add(self, trials: Sequence[TrialResult]) -> None:
-        """Log the trials that have no child run yet."""
+        """Log those of the trials that have no child run yet: the ones that this worker ended."""
         self._queue.put(lambda: self._log_missing(trials))
 
     def finish(self, trials: Sequence[TrialResult], metrics: Mapping[str, float], files: Sequence[Path]) -> None:
@@ -95,21 +99,16 @@ class StudyTracker:
                 job()
             except Exception as error:
                 # Whatever MLflow raises (a full disk, a server that is down) must stay here.
-                self.failed = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+                self.failed = first_line(error)
                 self._warn(f"Tracking stopped ({self.failed}); the tuning goes on, its study holds everything.")
 
     def _open(self, parameters: Mapping[str, Any], tags: Mapping[str, str]) -> None:
-        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-        # A server that is down must not hold up the end of a tuning for MLflow's own two minutes of retries.
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
-        logging.getLogger("alembic").setLevel(logging.ERROR)
-        logging.getLogger("mlflow").setLevel(logging.ERROR)
-        from mlflow import MlflowClient
-
+        # Its import takes seconds, for which the other workers of this home should not have to wait.
+        quieten()
         # Workers that start at once must not make a store, an experiment and a parent run each.
         with study_lock(self._folder, "tracking"):
             make_store(self._uri)
-            self._client = MlflowClient(self._uri)
+            self._client = open_client(self._uri)
             found = self._client.get_experiment_by_name(self._experiment)
             if found is None:
                 place = self._artifacts.resolve().as_uri() if self._artifacts is not None else None
@@ -143,23 +142,38 @@ class StudyTracker:
                 if str(trial.number) not in logged:
                     self._log_trial(trial)
 
-    def _children(self) -> set[str]:
-        """Return the numbers of the trials that have a child run which was closed."""
-        found: set[str] = set()
+    def _children(self) -> dict[str, list[Any]]:
+        """Return the child runs by trial number, without those that this home left half logged; they are deleted."""
+        # By id: what other homes log meanwhile moves runs to the next page.
+        runs: dict[str, Any] = {}
         token = None
         while True:
             page = self._client.search_runs(
                 [self._experiment_id], f"tags.`mlflow.parentRunId` = '{self.run_id}'", page_token=token
             )
-            for run in page:
-                # A worker that was killed while it logged a trial left half of it.
-                if run.info.status == "RUNNING":
-                    self._client.delete_run(run.info.run_id)
-                else:
-                    found.add(run.data.tags.get(_NUMBER, ""))
+            runs |= {run.info.run_id: run for run in page}
             token = page.token
             if not token:
-                return found
+                break
+        found: dict[str, list[Any]] = {}
+        for run_id, run in sorted(runs.items()):
+            # Under the lock nobody of this home is logging, so a worker that was killed left it; one of another home
+            # may be in the middle of it.
+            if run.info.status == "RUNNING" and run.data.tags.get(_HOME) == self._home:
+                self._client.delete_run(run_id)
+            else:
+                found.setdefault(run.data.tags.get(_NUMBER, ""), []).append(run)
+        return found
+
+    def _delete_repeats(self) -> None:
+        """Keep one child run a trial: no lock keeps workers of several homes from logging one at the same time.
+
+        All homes keep the same one, the first by id, and whoever logs comes here afterwards.
+        """
+        for runs in self._children().values():
+            closed = [run for run in runs if run.info.status != "RUNNING"]
+            for run in closed[1:]:
+                self._client.delete_run(run.info.run_id)
 
     def _log_trial(self, trial: TrialResult) -> None:
         from mlflow.entities import Metric, Param
@@ -169,7 +183,7 @@ class StudyTracker:
             run_name=f"trial {trial.number}",
             tags={
                 "mlflow.parentRunId": self.run_id, _NUMBER: str(trial.number), "state": trial.state,
-                "pruned": str(trial.state == "pruned").lower(), "folder": trial.folder,
+                "pruned": str(trial.state == "pruned").lower(), "folder": trial.folder, _HOME: self._home,
                 **({"failed": trial.told[:_PARAMETER_CHARS]} if trial.told else {}),
             },
         )  # fmt: skip
@@ -184,6 +198,8 @@ class StudyTracker:
         from mlflow.entities import Metric
 
         self._log_missing(trials)
+        with study_lock(self._folder, "tracking"):
+            self._delete_repeats()
         now = int(time.time() * 1000)
         course = [
             Metric("best_score", best.metrics["score"], now, trial.number)

@@ -21,6 +21,7 @@ from runs.assembly import assemble_model
 from runs.benchmarks.question import dataset_hash
 from runs.home import Home
 from runs.identity import run_facts
+from runs.json_file import write_json
 from runs.retrieval_setup import assemble_retrieval, cache_policy
 from runs.scoring import check_scoring
 from runs.settings import make_settings
@@ -30,7 +31,7 @@ from runs.tuning.printing import opening_lines, print_result
 from runs.tuning.progress import TuneProgress
 from runs.tuning.pruning import make_pruner
 from runs.tuning.questions import TuningQuestions, tuning_questions
-from runs.tuning.results import Tuned, best_trial, pareto_front, read_trials, write_json
+from runs.tuning.results import Tuned, best_trial, pareto_front, read_trials
 from runs.tuning.settings import TuneSettings, check_objective
 from runs.tuning.space import Setup, Space, flags_of, setup_of
 from runs.tuning.storage import default_storage, shown_storage, storage_failed

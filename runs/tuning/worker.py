@@ -91,7 +91,7 @@ class Worker:
             return
         self._progress.ended(ended[number], best_trial(list(ended.values())), self._study.standing().finished)
         if self._tracker is not None:
-            self._tracker.add(list(ended.values()))
+            self._tracker.add([ended[number]])
 
     def _objective(self, trial: Any) -> float | tuple[float, ...]:
         from optuna.exceptions import UpdateFinishedTrialError

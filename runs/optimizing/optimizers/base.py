@@ -142,8 +142,13 @@ def warm_up(task: OptimizerTask, wanted: int) -> tuple[list[Any], list[Any]]:
                 break
             chunk = task.train[start : start + task.threads]
             predictions = measure(teacher, chunk, task.metric, task.threads)
-            put += chunk
-            fit += [e for e, p in zip(chunk, predictions, strict=True) if float(task.metric(e, p, [])) > 0]
+            for example, prediction in zip(chunk, predictions, strict=True):
+                # Where it ends must not depend on how many are asked at a time.
+                if len(fit) >= wanted:
+                    break
+                put.append(example)
+                if float(task.metric(example, prediction, [])) > 0:
+                    fit.append(example)
     return fit, put
 
 

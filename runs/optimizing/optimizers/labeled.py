@@ -5,7 +5,7 @@ from __future__ import annotations
 from runs.optimizing.budgets import Budget
 from runs.optimizing.candidate import Candidate
 from runs.optimizing.measuring import measure
-from runs.optimizing.optimizers.base import OptimizerTask, Plan, demo_limit
+from runs.optimizing.optimizers.base import OptimizerTask, Plan
 from signatures.profiles import ModelProfile
 
 
@@ -21,7 +21,7 @@ class Labeled:
 
     def plan(self, budget: Budget, train: int, val: int, profile: ModelProfile) -> Plan:
         """Plan the one candidate."""
-        return Plan(1, val, demo_limit(profile))
+        return Plan(1, val, train)
 
     def compile(self, task: OptimizerTask) -> Candidate:
         """Work the demos out and try them."""

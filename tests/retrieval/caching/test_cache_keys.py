@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.cache import Cache
-from retrieval.caching.keys import readable, without_credentials
+from retrieval.caching.keys import readable, shown, without_credentials
 from signatures.errors import OptionError
 
 
@@ -36,11 +36,13 @@ def test_the_key_can_be_read_and_holds_no_secret(tmp_path: Path) -> None:
 def test_no_credential_of_an_address_is_shown(user: str, secret: str) -> None:
     for address in (
         f"https://{user}:{secret}@host.example:80/v1",
+        f"https://{user}:x@{secret}@host.example:80/v1",
         f"https://host.example/v1?api_key={secret}",
         f"https://host.example/v1?a=1&Subscription-Key={secret}&b=2",
         f"x:https://{user}:{secret}@host.example/?token={secret}#x",
     ):
         assert secret not in readable({"server": [address], "nested": {"x": address}})
+        assert secret not in shown(address)
         assert secret not in without_credentials(address.removeprefix("x:"))
     assert without_credentials(f"https://{user}:{secret}@h.example:80/v1/") == "https://h.example:80/v1"
 

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,9 +9,10 @@ from hypothesis import strategies as st
 from programs.options import COMPACT_OPTIONS
 from programs.registry import PROGRAMS, make_program
 from programs.saving import SHIPPED, load_program, read_compiled, save_program, shipped_programs
-from runs.benchmarks.quickstart_programs import build_programs
+from retrieval.corpus.index import build_index
+from retrieval.corpus.local import LocalSearch
 from runs.benchmarks.quickstart_set import QUICKSTART
-from runs.benchmarks.registry import data_folder
+from runs.optimizing.labelled import worked_program
 from signatures.adapter import ChainAdapter
 from signatures.errors import ProgramError
 from signatures.nearest import nearest_demos
@@ -50,11 +45,8 @@ def test_there_is_one_for_each_method_made_from_training_questions() -> None:
     train = {q.question for q in QUICKSTART.load("train")}
     held_out = [q.question for split in ("validation", "test") for q in QUICKSTART.load(split)]
     for compiled in shipped.values():
-        assert (compiled.model, compiled.task, compiled.metadata["data"]) == (
-            "smollm2-135m",
-            "open_qa",
-            "quickstart train",
-        )
+        learned_from = compiled.metadata["train"]["name"]
+        assert (compiled.model, compiled.task, learned_from) == ("smollm2-135m", "open_qa", "quickstart train")
         demos = compiled.state["reason"]["demos"]
         assert len(demos) >= 100
         assert {demo["question"] for demo in demos} <= train
@@ -88,47 +80,28 @@ def test_a_chain_is_shown_the_nearest_demos_and_no_others() -> None:
     assert refine.count("**Final Information**") >= 3
 
 
-def assert_shipped(folder: Path) -> None:
-    for path in sorted(SHIPPED.glob("*--smollm2-135m--*.json")):
-        built, kept = (json.loads((place / path.name).read_text(encoding="utf-8")) for place in (folder, SHIPPED))
-        for document in (built, kept):
-            # The versions of the day it was made on are told, not reproduced.
-            document["metadata"] = {k: v for k, v in document["metadata"].items() if k not in ("dspy", "search-o1")}
-        assert json.dumps(built) == json.dumps(kept)
+@pytest.fixture(scope="module")
+def library(tmp_path_factory) -> LocalSearch:
+    folder = tmp_path_factory.mktemp("quickstart") / "index"
+    build_index([QUICKSTART.corpus], folder, "quickstart")
+    return LocalSearch(folder)
 
 
-def test_the_generator_writes_the_shipped_files_again(tmp_path) -> None:
-    assert len(build_programs(tmp_path)) == len(PROGRAMS)
-    assert_shipped(tmp_path)
+@pytest.mark.parametrize("method", PROGRAMS)
+def test_the_labels_of_the_training_questions_give_the_shipped_prompts_again(library, method) -> None:
+    bare = make_program(method, library, library.reader(), **COMPACT_OPTIONS)
+    made, used = worked_program(bare, QUICKSTART.load("train"), PROFILE)
+    (compiled,) = [c for c in shipped_programs() if c.method == method]
+    shipped = load_program(program(method), compiled)
+    assert len(used) == len(shipped.reason.demos)
+    assert made.dump_state() == shipped.dump_state()
 
 
-def test_the_generator_reads_no_test_row(tmp_path) -> None:
-    # A copy of the package whose held-out questions are gone: what is built cannot have come from them.
-    root = Path(__file__).parents[3]
-    copy = tmp_path / "package"
-    copy.mkdir()
-    for package in ("signatures", "programs", "retrieval", "metrics"):
-        (copy / package).symlink_to(root / package)
-    runs = copy / "runs"
-    runs.mkdir()
-    for entry in (root / "runs").iterdir():
-        if entry.name != "benchmarks":
-            (runs / entry.name).symlink_to(entry)
-    (runs / "benchmarks").mkdir()
-    for entry in (root / "runs" / "benchmarks").iterdir():
-        if entry.suffix == ".py":
-            (runs / "benchmarks" / entry.name).write_bytes(entry.read_bytes())
-    (runs / "benchmarks" / "quickstart").mkdir()
-    for name in ("train.jsonl", "corpus.jsonl", "SHA256SUMS"):
-        (runs / "benchmarks" / "quickstart" / name).write_bytes((data_folder("quickstart") / name).read_bytes())
-    out = tmp_path / "out"
-    done = subprocess.run(
-        [sys.executable, "-m", "runs.benchmarks.quickstart_programs", str(out)],
-        cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.split()) == len(PROGRAMS)
-    assert_shipped(out)
+def test_what_is_told_of_a_program_says_how_to_make_it_and_what_it_is_worth() -> None:
+    for compiled in shipped_programs():
+        told = compiled.metadata
+        assert (told["optimizer"], told["command"]["start"]) == ("labeled", "zero-shot")
+        assert told["before"]["mean"] <= told["after"]["mean"]
 
 
 demo_lists = st.lists(st.text(alphabet="abc ?", max_size=12), max_size=12).map(

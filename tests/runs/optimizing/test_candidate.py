@@ -293,7 +293,6 @@ def test_a_metric_that_raises_is_one_failed_example(world) -> None:
     scores = [metric(dspy.Example(id=f"q{i}"), ask(here, candidate, i)) for i in (2, 3)]
     assert scores == [0.0, 1.0]
     assert scores[0].feedback == "The answer could not be scored: ZeroDivisionError: by hand"
-    assert candidate.session.metric_failures == 1
     assert here.ledger.best()[1:] == (0.5, 2)
 
 

@@ -282,7 +282,8 @@ def test_a_file_of_unknown_split_is_taken_with_a_warning(tunings) -> None:
     console, text = screen()
     tuned = world.tune(console, trials=1)
     assert "Not checked for test rows" in text.getvalue()
-    assert "nobody can say" in json.loads((tuned.folder / "best.json").read_text())["warning"]
+    warning = json.loads((tuned.folder / "best.json").read_text())["warning"]
+    assert "nothing says which questions are for testing" in warning
 
 
 def test_optunas_log_level_is_left_as_it_was(tunings) -> None:
