@@ -18,7 +18,7 @@ from programs.language_model import upper_bound
 from programs.messages import MESSAGES, Block, message_block
 from programs.operations import CountTokens, Generate, Generation, HoldBack, Steps
 from programs.options import ChainOptions
-from programs.turn import Turn, cut_at, find_loop, read_turn, stop_strings
+from programs.turn import Turn, cut_at, cut_at_end, find_loop, read_turn, stop_strings
 from retrieval.base import Hit
 from signatures.errors import ContextLengthError, OptionError, SearchO1Error
 from signatures.markup import MARKERS
@@ -90,6 +90,7 @@ class ChainLoop:
         exact: True when token counts come from the model's tokenizer.
         tool: What the chain can pause for, or None for methods that generate once.
         layout_stops: Stop strings of the layout.
+        ends_at_box: The chain ends with its first answer box.
         config: Request fields for the reasoning turns.
         chain_id: Names the chain.
     """
@@ -103,6 +104,7 @@ class ChainLoop:
         exact: bool,
         tool: Tool | None,
         layout_stops: tuple[str, ...] = (),
+        ends_at_box: bool = False,
         config: dict[str, Any] | None = None,
         chain_id: str = "",
     ) -> None:
@@ -119,6 +121,7 @@ class ChainLoop:
         self.exact = exact
         self.tool = tool
         self.layout_stops = layout_stops
+        self.ends_at_box = ends_at_box
         self.config = config or {}
         self.state = ChainState(chain_id)
         self._known = 0
@@ -162,10 +165,15 @@ class ChainLoop:
             return
         generation = yield from self._generate(messages, room, "reason")
         if self.tool is None:
-            text, ended = cut_at(generation.text, self.layout_stops)
+            text, ended = cut_at_end(generation.text, self.layout_stops, ends_at_box=self.ends_at_box)
             turn = Turn(text, "truncated" if generation.finish == "length" and not ended else "end")
         else:
-            turn = read_turn(generation, fetches=self.tool.fetches, layout_stops=self.layout_stops)
+            turn = read_turn(
+                generation,
+                fetches=self.tool.fetches,
+                layout_stops=self.layout_stops,
+                ends_at_box=self.ends_at_box,
+            )
         state.text += turn.kept
         self._known = generation.prompt_tokens + generation.completion_tokens
         self._known += max(0, upper_bound(turn.kept) - upper_bound(generation.text))

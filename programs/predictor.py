@@ -99,6 +99,7 @@ class ChainPredict(PredictByValue):
             exact=model.exact,
             tool=tool,
             layout_stops=adapter.stop(),
+            ends_at_box=adapter.ends_at_box,
             config={**options.sampling, **config},
             chain_id=uuid.uuid4().hex,
         )

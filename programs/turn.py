@@ -6,6 +6,7 @@ in the same kept text here.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +21,9 @@ from signatures.markup import (
 )
 
 Action = Literal["query", "urls", "no_query", "end", "truncated"]
+
+_BOX = re.compile(r"\\boxed\s*\{")
+_BRACES = re.compile(r"\\.|\{|\}", re.DOTALL)
 
 LOOP_CHARS = 200
 LOOP_TIMES = 4
@@ -46,18 +50,21 @@ def stop_strings(*, fetches: bool) -> tuple[str, ...]:
     return (END_SEARCH_QUERY, BEGIN_SEARCH_RESULT, *((END_URL,) if fetches else ()))
 
 
-def read_turn(generation: Generation, *, fetches: bool = False, layout_stops: tuple[str, ...] = ()) -> Turn:
+def read_turn(
+    generation: Generation, *, fetches: bool = False, layout_stops: tuple[str, ...] = (), ends_at_box: bool = False
+) -> Turn:
     """Read a turn of a method that searches.
 
     Args:
         generation: The reply.
         fetches: True for the RAG agent, which may also fetch URLs.
         layout_stops: Stop strings of the layout (raw completion), at the first of which the model's text ends.
+        ends_at_box: The model's text ends with its first answer box (raw completion).
 
     Returns:
         What is kept and what it asks for.
     """
-    text, ended_by_layout = cut_at(generation.text, layout_stops)
+    text, ended_by_layout = cut_at_end(generation.text, layout_stops, ends_at_box=ends_at_box)
     ends = {END_SEARCH_QUERY: BEGIN_SEARCH_QUERY, **({END_URL: BEGIN_URL} if fetches else {})}
     stop = generation.stop
     if stop in stop_strings(fetches=fetches) and stop not in text and not ended_by_layout:
@@ -93,6 +100,40 @@ def cut_at(text: str, stops: tuple[str, ...]) -> tuple[str, bool]:
     """
     positions = [text.index(stop) for stop in stops if stop in text]
     return (text[: min(positions)], True) if positions else (text, False)
+
+
+def cut_at_end(text: str, stops: tuple[str, ...], *, ends_at_box: bool) -> tuple[str, bool]:
+    """Cut a text where the layout says that it ends.
+
+    A raw completion has no end of turn: after its answer a model goes on with whatever it has read after such texts.
+
+    Args:
+        text: What the model wrote in one turn.
+        stops: Stop strings of the layout.
+        ends_at_box: The text ends with its first closed answer box too.
+
+    Returns:
+        (the text up to the first of them, a box included and a stop string not; whether one was found).
+    """
+    kept, ended = cut_at(text, stops)
+    end = end_of_box(kept) if ends_at_box else -1
+    return (kept[:end], True) if end >= 0 else (kept, ended)
+
+
+def end_of_box(text: str) -> int:
+    """Return the position after the first closed answer box that holds something, or -1.
+
+    Braces inside the box are paired, escaped ones not.
+    """
+    for opened in _BOX.finditer(text):
+        depth = 1
+        for brace in _BRACES.finditer(text, opened.end()):
+            depth += {"{": 1, "}": -1}.get(brace.group(), 0)
+            if not depth:
+                if text[opened.end() : brace.start()].strip():
+                    return brace.end()
+                break
+    return -1
 
 
 def find_loop(text: str) -> bool:

@@ -118,6 +118,11 @@ class ChainAdapter(dspy.Adapter):  # type: ignore[misc]
         # A small model begins its next example at any of the three headings.
         return tuple("\n" + line for line in block.split("\n") if line.startswith("- **"))
 
+    @property
+    def ends_at_box(self) -> bool:
+        """Whether a chain ends with its answer box: a raw completion has no end of turn, and code has no box."""
+        return self.profile.style == "completion" and self.layout.task != "code"
+
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
         """Return the first output field filled with the completion; used when DSPy itself calls the adapter."""
         outputs = list(signature.output_fields)

@@ -6,6 +6,7 @@ import dspy
 import pytest
 
 from programs import SearchO1, StandardRAG
+from programs.turn import end_of_box
 from retrieval.readers.web import WebReader
 from tests.programs.world import (
     ANSWER,
@@ -23,6 +24,9 @@ from tests.programs.world import (
     search_o1,
 )
 
+BOXED = ANSWER.removesuffix(".")
+"""Where a raw completion ends."""
+
 DEMO = {"question": "Demo?", "reasoning": f"{query('demo')}\n\n{BR}fact{ER}\n\n\\boxed{{demo}}", "answer": "demo"}
 
 
@@ -36,7 +40,7 @@ def with_demo(**options) -> SearchO1:
 def test_a_raw_completion_goes_without_chat_template_and_with_one_bos(serve, bos) -> None:
     server = serve(say(f"I search. {query('a')}", ANSWER), bos=bos)
     prediction = ask(server, with_demo(), profile={"style": "completion", "reasoning": False})
-    assert prediction.reasoning == f"I search. {query('a')}\n\n{BR}{INFORMATION}{ER}{ANSWER}"
+    assert prediction.reasoning == f"I search. {query('a')}\n\n{BR}{INFORMATION}{ER}{BOXED}"
     for call in server.calls:
         assert "<|im_start|>" not in call.prompt
         assert call.prompt.count("<s>") == int(bos)
@@ -50,8 +54,42 @@ def test_a_raw_completion_goes_without_chat_template_and_with_one_bos(serve, bos
 def test_a_raw_completion_that_begins_another_example_is_cut_there(serve, options) -> None:
     server = serve(say(f"{ANSWER}\n\nQuestion:\nWho else?\nReasoning:\n\\boxed{{nobody}}"), **options)
     prediction = ask(server, profile={"style": "completion"})
-    assert prediction.reasoning == f"{ANSWER}\n"
+    assert prediction.reasoning == BOXED
     assert (prediction.answer, prediction.finish) == ("Denis Villeneuve", "answered")
+
+
+@pytest.mark.parametrize(
+    "rambling",
+    [
+        "Human: Given the following information: the school has 100 students.",
+        " \\boxed{Don Currie Jr.} \\boxed{Mary Pickford}" * 40,
+        f"\n\nNow I search. {query('more')}",
+    ],
+)
+def test_a_raw_completion_ends_with_its_answer_box(serve, rambling) -> None:
+    server = serve(say(f"{BOXED}{rambling}"))
+    prediction = ask(server, search_o1(turn_tokens=60), profile={"style": "completion"})
+    assert (prediction.reasoning, prediction.answer, prediction.finish) == (BOXED, "Denis Villeneuve", "answered")
+    assert len(server.calls) == 1
+
+
+def test_a_chat_model_may_think_on_after_a_box(serve) -> None:
+    server = serve(say(f"\\boxed{{Nolan}}? No. {query('a')}", ANSWER))
+    assert ask(server).answer == "Denis Villeneuve"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (r"so \boxed{\frac{1}{2}} and", r"so \boxed{\frac{1}{2}}"),
+        (r"\boxed{\{1, 2\}} }", r"\boxed{\{1, 2\}}"),
+        (r"\boxed{} or \boxed {7}.", r"\boxed{} or \boxed {7}"),
+        (r"\boxed{open {1}", None),
+        ("no box", None),
+    ],
+)
+def test_where_an_answer_box_ends(text, kept) -> None:
+    assert end_of_box(text) == (-1 if kept is None else len(kept))
 
 
 def test_an_open_query_before_another_example_is_corrected(serve) -> None:

@@ -40,6 +40,13 @@ def test_every_kind_of_server_gives_the_same_turn(text, fetches) -> None:
 
 
 @given(TEXT, st.booleans())
+def test_nothing_is_kept_after_an_answer_box_where_it_ends_the_chain(text, fetches) -> None:
+    kept = read_turn(Generation(text, "stop", None, stop_known=True), fetches=fetches, ends_at_box=True).kept
+    assert kept.count("\\boxed{a}") <= 1
+    assert "\\boxed{a}" not in kept or kept.endswith(("\\boxed{a}", EQ, EU))
+
+
+@given(TEXT, st.booleans())
 def test_a_server_that_does_not_tell_its_stop_string_gives_the_same_query(text, fetches) -> None:
     turn = turn_of(text, fetches)
     silent = turn_of(text, fetches, includes=False, tells=False)
