@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+import stat
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -103,7 +104,10 @@ def read_document(path: Path) -> dict[str, Any]:
 
 def _parse(path: Path) -> Any:
     try:
-        if path.stat().st_size > MOST_BYTES:
+        found_there = path.stat()
+        if not stat.S_ISREG(found_there.st_mode) and not stat.S_ISDIR(found_there.st_mode):
+            raise ProgramError(f"{path} is no regular file, so it is not a compiled program.")
+        if found_there.st_size > MOST_BYTES:
             raise ProgramError(f"{path} is not a compiled program: it is larger than {MOST_BYTES // 2**20} MiB.")
         found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number, parse_float=_number)
     except FileNotFoundError:

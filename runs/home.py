@@ -7,6 +7,8 @@ from pathlib import Path
 
 import platformdirs
 
+from runs.user_path import user_path
+
 
 class Home:
     """Paths below the home folder; nothing is created until it is written to.
@@ -17,13 +19,13 @@ class Home:
 
     def __init__(self, root: Path | None = None) -> None:
         named = os.environ.get("SEARCH_O1_HOME")
-        self.root = root or (Path(named).expanduser() if named else Path(platformdirs.user_data_dir("search-o1")))
+        self.root = root or (user_path(named) if named else Path(platformdirs.user_data_dir("search-o1")))
 
     @property
     def models(self) -> Path:
         """Weights of embedded models (`SEARCH_O1_MODELS` overrides it, so that several homes share them)."""
         named = os.environ.get("SEARCH_O1_MODELS")
-        return Path(named).expanduser() if named else self.root / "models"
+        return user_path(named) if named else self.root / "models"
 
     @property
     def indexes(self) -> Path:

@@ -14,6 +14,7 @@ from programs.saving import SHIPPED, CompiledProgram, read_compiled
 from runs.home import Home
 from runs.models.factory import Model
 from runs.terminal_text import visible
+from runs.user_path import user_path
 from signatures.errors import OptionError, ProgramError
 from signatures.profiles import UNKNOWN
 
@@ -172,7 +173,7 @@ def read_program(
         meant = ProgramKind(*kind) if kind is not None else None
         folder = home.root / "registered"
         return read_compiled(fetch_registered(wanted, tracking_uri or home.tracking_uri, folder, kind=meant))
-    path = Path(wanted).expanduser()
+    path = user_path(wanted)
     if "/" in wanted or "\\" in wanted or (wanted.endswith(".json") and path.is_file()):
         return read_compiled(path)
     for folder in (home.programs, SHIPPED):

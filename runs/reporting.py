@@ -17,6 +17,7 @@ from runs.reports.markdown import to_markdown
 from runs.reports.paper_report import compare_with_paper
 from runs.reports.plain_report import plain_document
 from runs.reports.web_page import to_html
+from runs.user_path import user_path
 from signatures.errors import DataError, OptionError
 
 FORMATS: dict[str, Callable[[Document], str]] = {"markdown": to_markdown, "html": to_html, "latex": to_latex}
@@ -79,7 +80,7 @@ def report(
     """
     if not runs:
         raise OptionError("Name at least one run to report: an id, the start of one, or a run's folder.")
-    path = Path(output).expanduser() if output is not None else None
+    path = user_path(output) if output is not None else None
     if figure is not None:
         return _figure(runs, figure, path, home, format, paper)
     chosen = _format(format, path)

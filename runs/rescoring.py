@@ -20,6 +20,7 @@ from runs.benchmarks.question_files import read_questions
 from runs.rescoring_formats import SHAPES, Prediction, read_predictions
 from runs.rescoring_kinds import find_kind
 from runs.rescoring_results import FAMILIES, ItemScore, Numbers, Rescoring, summarise_items
+from runs.user_path import user_path
 from signatures.errors import DataError
 
 _SHOWN = 5
@@ -54,7 +55,7 @@ def rescore(
         OptionError: The kind is unknown.
         SandboxError: Programs have to be run and cannot be isolated here.
     """
-    path = Path(file).expanduser()
+    path = user_path(file)
     read = read_predictions(path)
     asked = {q.id: q for q in read_questions(_existing(data))} if data is not None else None
     predictions, unanswered = _joined(read.predictions, asked, path, data)
@@ -94,12 +95,12 @@ def rescore(
         coverage=_coverage(results),
     )
     if output is not None:
-        _write(Path(output).expanduser(), found.to_dict())
+        _write(user_path(output), found.to_dict())
     return found
 
 
 def _existing(data: str | Path) -> Path:
-    path = Path(data).expanduser()
+    path = user_path(data)
     if not path.is_file():
         raise DataError(f"There is no question file {path}; check --data.")
     return path
@@ -169,7 +170,7 @@ def _stand_ins(
     notes: list[str],
 ) -> list[dict[str, Numbers]] | None:
     """Return the scores with direct answers in place of invalid ones, or None where there are no direct answers."""
-    direct = _direct(predictions, Path(backoff).expanduser(), asked, notes) if backoff is not None else {}
+    direct = _direct(predictions, user_path(backoff), asked, notes) if backoff is not None else {}
     recorded = any(p.direct for p in predictions)
     if backoff is None and not recorded:
         return None

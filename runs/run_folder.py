@@ -16,6 +16,7 @@ from runs.journal import Journal, Record
 from runs.json_file import write_json
 from runs.summary import FAMILIES, Summary, summarise
 from runs.tracking import read_note
+from runs.user_path import user_path
 from signatures.errors import DataError, OptionError
 
 _JOURNAL, _FACTS, _PLAN, _SUMMARY = "journal.jsonl", "facts.json", "plan.json", "summary.json"
@@ -128,7 +129,7 @@ def load_run(name: str | Path, home: Home | None = None) -> RunFolder:
 
 def _find(name: str, runs: Path) -> Path:
     """Return the folder that a name means."""
-    path = Path(name).expanduser()
+    path = user_path(name)
     if name and path.is_file() and path.name == _JOURNAL:
         return path.resolve().parent
     if name and (path / _JOURNAL).is_file():

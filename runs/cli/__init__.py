@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -49,8 +50,7 @@ class _Group(click.Group):
         try:
             return super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.exceptions.Abort:
-            click.echo("\nStopped. The same command goes on from here.", err=True)
-            sys.exit(130)
+            _stopped()
         except click.ClickException as error:
             error.show()
             sys.exit(error.exit_code)
@@ -60,8 +60,18 @@ class _Group(click.Group):
             click.echo(f"Error: {error}", err=True)
             sys.exit(2)
         except KeyboardInterrupt:
-            click.echo("\nStopped. The same command goes on from here.", err=True)
-            sys.exit(130)
+            _stopped()
+        except OSError as error:
+            named = f"{error.filename}: " if error.filename else ""
+            click.echo(f"Error: {named}{error.strerror or error}.", err=True)
+            sys.exit(2)
+
+
+def _stopped() -> NoReturn:
+    # A second Ctrl-C would show what Python was about to tidy up.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    click.echo("\nStopped. The same command goes on from here.", err=True)
+    sys.exit(130)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

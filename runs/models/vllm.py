@@ -142,14 +142,16 @@ class VLLMCore(EngineCore):
         reply = await self._post(self.base_url + "/completions", self.body(ids, request))
         try:
             choice, usage = reply["choices"][0], reply.get("usage") or {}
-            choice["text"]
-        except (LookupError, TypeError):
+            if not isinstance(choice["text"], str | None) or not isinstance(usage, dict):
+                raise TypeError
+            written = _without_end(choice, choice.get("stop_reason"))
+        except (LookupError, TypeError, ValueError, AttributeError):
             raise ServerError(f"The model server at {self.place} sent a reply without text", provider="vllm") from None
         stop = choice.get("stop_reason")
         details = usage.get("prompt_tokens_details") or {}
         return Reply(
             text=choice["text"] or "",
-            ids=_without_end(choice, stop),
+            ids=written,
             finish=choice.get("finish_reason") or "stop",
             stop=stop if isinstance(stop, str) else None,
             prompt_tokens=usage.get("prompt_tokens") or len(ids),
@@ -196,7 +198,10 @@ class VLLMCore(EngineCore):
 
     async def _tokenize(self, fields: dict[str, Any]) -> list[int]:
         reply = await self._post(self.root + "/tokenize", {"model": self.model, **fields})
-        return list(reply["tokens"])
+        try:
+            return [int(token) for token in reply["tokens"]]
+        except (LookupError, TypeError, ValueError):
+            raise ServerError(f"The model server at {self.place} sent no tokens", provider="vllm") from None
 
     def _session(self) -> Any:
         import aiohttp
@@ -296,6 +301,6 @@ def _message(text: str) -> str:
 
 def _without_end(choice: Mapping[str, Any], stop: Any) -> list[int]:
     """Return the generated ids without the end-of-turn token, which is not part of the text."""
-    ids = list(choice.get("token_ids") or [])
+    ids = [int(token) for token in choice.get("token_ids") or []]
     ended = choice.get("finish_reason") == "stop" and not isinstance(stop, str)
     return ids[:-1] if ended and ids else ids

@@ -9,6 +9,8 @@ from signatures.errors import OptionError
 WORDS = {"light": 6, "medium": 12, "heavy": 18}
 """Candidates by word; the numbers are those of DSPy's own `auto` settings."""
 
+_DIGITS = 5
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -38,7 +40,7 @@ def parse_budget(given: str | int) -> Budget:
     text = str(given).strip().lower()
     if text in WORDS:
         return Budget(text, WORDS[text])
-    if text.isascii() and text.isdigit() and int(text) >= 1:
+    if text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) >= 1:
         return Budget(text, int(text))
     listed = ", ".join(f"{word} ({number})" for word, number in WORDS.items())
-    raise OptionError(f"Budget {given!r}: give {listed}, or a number of candidates from 1.")
+    raise OptionError(f"Budget {text[:20]!r}: give {listed}, or a number of candidates from 1 to {10**_DIGITS - 1:,}.")

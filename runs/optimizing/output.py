@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 from programs.saving import read_compiled
@@ -9,6 +10,7 @@ from runs.home import Home
 from runs.models.factory import Model
 from runs.optimizing.settings import OptimizeSettings
 from runs.program_store import model_key, program_path
+from runs.user_path import user_path
 from signatures.errors import ProgramError
 
 
@@ -25,15 +27,15 @@ def output_path(settings: OptimizeSettings, home: Home, model: Model, task: str)
         The path.
 
     Raises:
-        OptionError: The name is no plain name.
+        OptionError: The name is no plain name, or no file can have it.
     """
     if settings.output.endswith(".json"):
-        return Path(settings.output).expanduser()
+        return user_path(settings.output)
     return program_path(home, settings.output or f"{settings.method}--{model_key(model)}--{task}")
 
 
 def check_output(path: Path, optimisation: str, *, force: bool) -> None:
-    """Make sure that a program may be written, before anything is paid for.
+    """Make sure that a program may and can be written, before anything is paid for.
 
     Args:
         path: The file.
@@ -41,16 +43,30 @@ def check_output(path: Path, optimisation: str, *, force: bool) -> None:
         force: Replace any program.
 
     Raises:
-        ProgramError: Another program stands there, or something that is none.
+        ProgramError: Another program stands there, or something that is none, or the folder cannot be written to.
     """
     if path.is_dir():
         raise ProgramError(f"{path} is a folder; choose another name with --output.")
-    if force or not path.exists():
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise ProgramError(
+            f"{path} cannot be written: {error.strerror or error}. Choose another place with --output."
+        ) from error
+    if not path.exists():
         return
     try:
         known = read_compiled(path).metadata.get("optimization")
     except ProgramError:
+        if force:
+            raise ProgramError(
+                f"{path} is no compiled program, so --force does not replace it; write elsewhere with --output."
+            ) from None
         known = None
+    if force:
+        return
     if known != optimisation:
         raise ProgramError(
             f"{path} exists and is not an earlier result of this very command; write elsewhere with --output NAME, or "

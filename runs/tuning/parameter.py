@@ -24,6 +24,7 @@ SAMPLING_BOUNDS: dict[str, tuple[float, float]] = {
 }
 _POSITIVE = ("top_p", "repetition_penalty")
 SAMPLED_CALLS = ("sampling", "refine_sampling")
+_MOST_STEPS = 1_000_000
 PROGRAM_PARAMETERS = ("method", "program")
 
 KNOWN = (
@@ -145,6 +146,10 @@ def _parse_range(name: str, spec: str) -> Parameter:
     if step is not None:
         if not 0 < step <= high - low:
             raise OptionError(f"--param {name}={spec}: the step is above 0 and at most {high - low:g}.")
+        if (high - low) / step > _MOST_STEPS:
+            raise OptionError(
+                f"--param {name}={spec}: the step makes more than {_MOST_STEPS:,} values; take a larger one, or none."
+            )
         # Optuna would shorten the range itself, with a warning.
         steps = math.floor((high - low) / step + 1e-9)
         high = low + steps * step

@@ -139,11 +139,21 @@ def test_an_impossible_sampling_option_is_named(serve) -> None:
         ask(serve(say(ANSWER)), search_o1(sampling={"top_p": 7.0}))
 
 
-@pytest.mark.parametrize("body", ["", "not json", {}, {"choices": []}])
+@pytest.mark.parametrize("body", [
+    "", "not json", {}, {"choices": []}, {"choices": [{"text": 5}]}, {"choices": [{"text": "x", "token_ids": ["a"]}]},
+    {"choices": [{"text": "x"}], "usage": "none"},
+])  # fmt: skip
 def test_a_reply_that_makes_no_sense_is_a_model_error(serve, body) -> None:
     server = serve(say(ANSWER))
     server.fail_next(50, 200, body)
     with pytest.raises(ModelError, match=server.base_url):
+        ask(server, retry_seconds=0.1)
+
+
+def test_tokens_that_make_no_sense_are_a_model_error(serve) -> None:
+    server = serve(say(ANSWER))
+    server.fail_next(50, 200, {"tokens": "none"}, path="tokenize")
+    with pytest.raises(ModelError, match="sent no tokens"):
         ask(server, retry_seconds=0.1)
 
 

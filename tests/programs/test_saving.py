@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -270,3 +271,10 @@ def test_a_method_is_made_by_its_name(method) -> None:
 def test_an_unknown_method_is_refused_with_the_known_ones() -> None:
     with pytest.raises(OptionError, match="'search_o2'; known methods: direct, standard_rag, rag_agent, search_o1"):
         make_program("search_o2")
+
+
+def test_a_pipe_is_no_compiled_program(tmp_path) -> None:
+    path = tmp_path / "pipe.json"
+    os.mkfifo(path)
+    with pytest.raises(ProgramError, match="no regular file"):
+        read_compiled(path)

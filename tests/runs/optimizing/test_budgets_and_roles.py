@@ -19,7 +19,7 @@ def test_a_budget_is_a_word_or_a_number_of_candidates(given: str | int, candidat
     assert parse_budget(given).candidates == candidates
 
 
-@pytest.mark.parametrize("given", ["lots", "0", -1, "1.5", "", "²"])
+@pytest.mark.parametrize("given", ["lots", "0", -1, "1.5", "", "²", "9" * 5_000])
 def test_an_impossible_budget_says_what_is_possible(given: str | int) -> None:
     with pytest.raises(OptionError, match=r"light \(6\), medium \(12\), heavy \(18\), or a number of candidates"):
         parse_budget(given)

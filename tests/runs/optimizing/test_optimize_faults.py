@@ -153,3 +153,19 @@ def test_the_other_predictor_stays_as_it_was_in_every_candidate(films: MakeFilms
         # There the model writes no query before its instruction changes, so there is no refinement to reflect on.
         assert len(states) > 1
     assert len({json.dumps([state[frozen]["demos"], state[frozen]["signature"]]) for state in states}) == 1
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_before_anything_is_paid_for(workshop) -> None:
+    here = workshop()
+    with pytest.raises(ProgramError, match=r"cannot be written: .*Choose another place with --output"):
+        here.optimize(output=str(here.train / "x.json"))
+    assert here.generations() == 0
+
+
+def test_force_replaces_programs_and_nothing_else(workshop) -> None:
+    here = workshop()
+    notes = here.folder / "notes.json"
+    notes.write_text("{}")
+    with pytest.raises(ProgramError, match="no compiled program, so --force does not replace it"):
+        here.optimize(output=str(notes), force=True)
+    assert notes.read_text() == "{}"

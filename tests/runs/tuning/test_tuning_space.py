@@ -43,6 +43,7 @@ def test_ranges_and_choices_are_read(name, spec, written) -> None:
         ("seed", "1:5", "Unknown parameter 'seed'"),
         ("top_k", "20:1", "the range is empty, its lower end 20 is not below its upper end 1"),
         ("top_k", "5:5", "the range is empty"),
+        ("temperature", "0:1:step=1e-320", "the step makes more than 1,000,000 values"),
         ("top_k", "0:5", "top_k = 0: Input should be greater than or equal to 1"),
         ("top_k", "1:500", "top_k = 500: Input should be less than or equal to 100"),
         ("top_k", "1:2.5", "'2.5' is no whole number"),
