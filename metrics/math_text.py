@@ -63,6 +63,9 @@ class Value:
     name: str = ""
 
 
+_MOST_PASSES = 8
+
+
 def tidy(answer: str) -> str:
     r"""Write a math answer as one plain LaTeX line.
 
@@ -75,6 +78,15 @@ def tidy(answer: str) -> str:
     Returns:
         The line; the same for answers that only differ in dress. Doing it again changes nothing more.
     """
+    for _ in range(_MOST_PASSES):
+        before, answer = answer, _tidied_once(answer)
+        # Braces put around the parts of a short fraction can make a space before or after it mean nothing.
+        if answer == before:
+            break
+    return answer
+
+
+def _tidied_once(answer: str) -> str:
     text = _VULGAR_FRACTION.sub(" ", _NO_SPACE.sub("", answer).replace("\\%", "%"))
     text = "".join(_SYMBOLS.get(character, character) for character in text)
     text = unicodedata.normalize("NFKC", text).replace("⁄", "/").replace("−", "-")

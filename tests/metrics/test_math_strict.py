@@ -3,7 +3,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metrics.math_strict import same_value, strict_math
@@ -18,6 +18,7 @@ fractions = st.fractions(min_value=-1000, max_value=1000, max_denominator=1000)
 
 
 @given(latex | st.text(max_size=20))
+@example("\\dfrac12$1")
 def test_tidying_again_changes_nothing(text: str) -> None:
     assert tidy(tidy(text)) == tidy(text)
 

@@ -174,7 +174,8 @@ def test_what_the_start_lacks_cannot_be_lost(chat) -> None:
     gate = ProtocolGate(odd, chat)
     assert gate.check(odd) == ""
     assert gate.check(changed(odd, "refine", "Begin with **Final Information**, please.")) == ""
-    assert "lost" in gate.check(changed(odd, text="No markers {here} either."))
+    # It is refused for what it shows, not for what it never had.
+    assert "none of its 1 demos is a whole chain" in gate.check(changed(odd, text="No markers {here} either."))
 
 
 def test_a_hidden_predictor_is_checked_too(chat) -> None:
